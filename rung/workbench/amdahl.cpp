@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung amdahl: what more processors can bring, by how much of the work they can share.
+// rung amdahl: speedup by more processors, given the parallel fraction of the work.
 #include "rung/bench/amdahl.hpp"
 
 #include <fmt/format.h>
@@ -35,9 +35,9 @@ double parse_count(const char* name, const std::string& text) {
                           name, text));
 }
 
-/// The parallel part that a measured speed-up tells of.
+/// Prints the parallel fraction that a measured speedup implies; returns an exit code.
 int explain_measured(const Options& options) {
-  // `--measured 5.6 8`: the only number without a name is that of processors.
+  // `--measured 5.6 8`: the positional number is that of processors.
   std::vector<double> given = options.processors;
   if (!options.parallel.empty()) given.push_back(parse_count("processors", options.parallel));
   if (given.size() != 1 || given[0] <= 1) {

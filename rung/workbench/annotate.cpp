@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source with what was counted beside each line: requests of global and of shared memory, how many
-// sectors and wavefronts each took, and how many lanes were at work.
+// Annotated source: per line, the requests of global and shared memory, their sectors and
+// wavefronts, and the active lanes.
 #include "rung/workbench/annotate.hpp"
 
 #include <fmt/format.h>
@@ -21,19 +21,19 @@
 namespace rung::workbench {
 namespace {
 
-/// Lines around one with counts that are printed too.
+/// Context lines printed around a line with counts.
 constexpr int context = 4;
 /// Minimum columns for source text on a narrow terminal, where lines then wrap.
 constexpr std::size_t min_room = 40;
 
 struct LineCount {
-  std::uint64_t global = 0, sectors = 0;  // loads, stores and atomics together
+  std::uint64_t global = 0, sectors = 0;  // global: loads, stores and atomics
   std::uint64_t shared = 0, wavefronts = 0;
   std::uint64_t constant = 0, texture = 0;
   std::uint64_t barriers = 0;
   std::uint64_t branches = 0, divergent = 0;
-  double lanes = 0;                 // over all requests but local ones ...
-  std::uint64_t counted_lanes = 0;  // ... which are so many
+  double lanes = 0;                 // sum over all requests except of local memory
+  std::uint64_t counted_lanes = 0;  // number of these requests
   bool exact = true;
 
   [[nodiscard]] bool any() const { return counted_lanes + barriers + branches != 0; }
@@ -61,7 +61,7 @@ struct LineCount {
 };
 using Lines = std::map<int, LineCount>;
 
-/// Four digits at most: "9999", "65.5k", "4.19M".
+/// Formats a count in at most four digits: "9999", "65.5k", "4.19M".
 std::string shortened(std::uint64_t count) {
   const auto value = static_cast<double>(count);
   if (count < 10000) return std::to_string(count);
@@ -99,7 +99,7 @@ std::string gutter(const LineCount& c) {
                      lanes, note);
 }
 
-/// A line of source behind its gutter; what does not fit goes on below, further in.
+/// Formats a source line after its gutter; wrapped parts are indented further.
 std::string source_line(const std::string& left, int number, std::string code) {
   std::string head = fmt::format("{} {:>5} ", left, number);
   const std::size_t width = terminal_width();
@@ -120,7 +120,7 @@ std::string source_line(const std::string& left, int number, std::string code) {
   return text;
 }
 
-/// A file may be known by several paths, of which the shortest is reported.
+/// A source file. The shortest of its known paths is reported.
 struct File {
   std::string name;
   Lines lines;
@@ -132,7 +132,8 @@ std::string name_of(const nlohmann::json& kernel) {
 }
 std::string template_of(const std::string& name) { return name.substr(0, name.find('<')); }
 
-/// Counts the instances of each template: several have a listing each.
+/// Counts the instances of each template; templates with several instances get one listing per
+/// instance.
 std::map<std::string, int> count_instances(const nlohmann::json& kernels) {
   std::map<std::string, int> counts;
   for (const nlohmann::json& kernel : kernels) ++counts[template_of(name_of(kernel))];
@@ -149,7 +150,7 @@ bool near_a_count(const Lines& lines, int number) {
   return next != lines.end() && next->first <= number + context;
 }
 
-/// The path that valid_utf8() has made `file` of.
+/// Returns the path from `sources` that valid_utf8() has turned into `file`, else `file`.
 std::string true_path(const std::string& file, const std::vector<std::string>& sources) {
   const auto name_in_json = [](const std::string& path) {
     return valid_utf8(std::filesystem::path(path).filename().string());
@@ -191,7 +192,7 @@ std::string annotated_file(const std::string& file, const Lines& lines,
 
 std::string annotate(const nlohmann::json& kernels, const std::vector<std::string>& sources) {
   const std::map<std::string, int> instances = count_instances(kernels);
-  std::map<std::string, Files> listings;  // of one template's instance; "": of all other kernels
+  std::map<std::string, Files> listings;  // by template instance; "": all other kernels
   for (const nlohmann::json& kernel : kernels) {
     const std::string name = name_of(kernel);
     const bool apart = instances.at(template_of(name)) > 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source with what was counted beside each line.
+// Source annotated with counters per line.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,9 +8,9 @@
 
 namespace rung::workbench {
 
-/// `kernels` as simt::record::to_json writes them. Every file that they have lines in; lines far
-/// from any count are left out. `sources`: paths of the program's own, for those whose names are no
-/// UTF-8, which JSON cannot hold.
+/// Returns the listings of all files with counted lines; lines far from any count are left out.
+/// `kernels`: JSON of simt::record::to_json. `sources`: the program's own source paths, for names
+/// that are not valid UTF-8, which JSON cannot represent.
 std::string annotate(const nlohmann::json& kernels, const std::vector<std::string>& sources = {});
 
 }  // namespace rung::workbench

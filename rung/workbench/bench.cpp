@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung bench: the whole ladder of an operator on given problems, beside the vendors' libraries and
-// the measured limits of the machine.
+// rung bench: times all rungs of an operator on given problems, beside vendor libraries and the
+// machine's measured ceilings.
 #include "rung/workbench/bench.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +20,8 @@
 namespace rung::workbench {
 namespace {
 
-/// The simulated GPU runs some ten million simple steps a second: larger problems take minutes.
+/// Largest problem for the simulated GPU, which executes some ten million simple steps per second:
+/// larger problems take minutes.
 constexpr double max_simulated = 1e6;  // product of the extents
 
 struct Options {
@@ -31,7 +32,7 @@ struct Options {
   std::string threads;
   std::string output;
   int device = 0;
-  int pairs = 0;  // 0: the plan's own
+  int pairs = 0;  // 0: the plan's
   double max_seconds = 3600;
   bool json = false;
   bool gate = false;
@@ -58,8 +59,8 @@ std::vector<int> thread_counts(const std::string& text) {
   return counts;
 }
 
-/// Returns the backends to time. Two are there only on request: the simulated GPU, on which nothing
-/// is timed, and OpenCL, whose first device may be the CPU that is timed anyway.
+/// Returns the backends to time. Two are included only on request: the simulated GPU, on which
+/// nothing is timed, and OpenCL, whose first device may be the CPU, which is timed anyway.
 std::vector<Backend> backends_to_bench(const std::string& asked,
                                        std::vector<std::string>& missing) {
   std::vector<Backend> backends = select_backends(asked, missing);
@@ -91,7 +92,7 @@ std::vector<Problem> problems_for(const AnyOperator& op, Backend backend,
   return given;
 }
 
-/// Returns true if the backend has a rung of those wanted.
+/// Returns true if the backend has one of `rungs`, or any rung if the list is empty.
 bool has_any(const AnyOperator& op, Backend backend, const std::vector<std::string>& rungs) {
   bool has_rungs = false;
   for (const RungInfo* rung : op.rungs()) {
@@ -103,7 +104,7 @@ bool has_any(const AnyOperator& op, Backend backend, const std::vector<std::stri
          (rungs.empty() || std::find(rungs.begin(), rungs.end(), public_call) != rungs.end());
 }
 
-/// Throws that none of the versions wanted is on a backend that is timed, and what to do.
+/// Throws an Error that none of the requested rungs is on a timed backend, with advice.
 [[noreturn]] void refuse_nothing(const AnyOperator& op, const std::vector<std::string>& rungs,
                                  const std::string& backend,
                                  const std::vector<std::string>& missing) {
@@ -138,12 +139,12 @@ struct Race {
   [[nodiscard]] Context context() const { return context_on(backend, threads, device); }
 };
 
-/// Says about how long the races will take. Throws if that is too long.
+/// Prints the estimated duration of the races. Throws if it is too long.
 void announce(const AnyOperator& op, const std::vector<Race>& races, const BenchPlan& plan,
               const Options& options) {
   FILE* const to = options.json ? stderr : stdout;
-  // Beside JSON only a person at a terminal is informed. What is quick, or the operator's own,
-  // needs no estimate then.
+  // With --json, prints only if standard error is a terminal. Quick problems and the operator's own
+  // then need no estimate.
   const bool quiet = options.json && !is_terminal(STDERR_FILENO);
   const bool quick = std::all_of(races.begin(), races.end(), [&](const Race& race) {
     return is_quick(op, race.problem, race.context());
@@ -177,7 +178,7 @@ void announce(const AnyOperator& op, const std::vector<Race>& races, const Bench
   std::fflush(to);
 }
 
-/// Says what was not timed, and how its kernels are run nevertheless.
+/// Prints what was not timed, and how to run its kernels nevertheless.
 void print_missing(const AnyOperator& op, const std::vector<std::string>& missing,
                    const Options& options) {
   for (const std::string& line : missing) say("not timed on " + line);
@@ -190,7 +191,7 @@ void print_missing(const AnyOperator& op, const std::vector<std::string>& missin
                   op.name()));
 }
 
-/// Returns the races to run, each checked for what its problem has wrong.
+/// Returns the races to run, after validating their problems.
 std::vector<Race> races_of(const AnyOperator& op, const BenchPlan& plan, const Options& options,
                            std::vector<std::string>& missing) {
   const std::vector<Problem> given = parse_problems(options.problems);
@@ -198,7 +199,7 @@ std::vector<Race> races_of(const AnyOperator& op, const BenchPlan& plan, const O
   for (const Backend backend : backends_to_bench(options.backend, missing)) {
     if (!has_any(op, backend, plan.rungs)) continue;
     for (const Problem& problem : problems_for(op, backend, given)) {
-      // Only the CPU's rungs run on threads of ours.
+      // Only rungs of the CPU run on this program's threads.
       const std::string& threads = backend == Backend::cpu ? options.threads : std::string();
       for (const int count : thread_counts(threads)) {
         races.push_back({backend, count, options.device, problem});
@@ -213,8 +214,8 @@ std::vector<Race> races_of(const AnyOperator& op, const BenchPlan& plan, const O
   return races;
 }
 
-/// Appends what each race gives to `tables`, until a Ctrl-C, and keeps all of them in `output`,
-/// unless that is "": whatever ends the program later, what is finished is there.
+/// Appends the table of each race to `tables` until Ctrl-C. Writes all tables to `output` after
+/// each race, unless it is "", so that finished results survive a crash.
 void run_races(const AnyOperator& op, const std::vector<Race>& races, const BenchPlan& plan,
                const bench::Machine& machine, const std::string& output,
                std::vector<BenchTable>& tables) {

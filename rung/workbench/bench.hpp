@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `rung bench` measures: one row a version of one problem.
+// Measurements of `rung bench`: one row per version and problem.
 #pragma once
 
 #include <limits>
@@ -16,125 +16,127 @@
 
 namespace rung::workbench {
 
-/// Numbers that were not measured are NaN, null in JSON.
+/// Value of numbers that were not measured: NaN, in JSON null.
 inline constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
 
 struct BenchRow {
   std::string op;
   std::string rung;
   int step = 0;
-  std::string kind;       // "step", "shape", "type" or "peer"; "" of the public call
-  std::string step_text;  // as tables show it
+  std::string kind;       // "step", "shape", "type" or "peer"; "" for the public call
+  std::string step_text;  // as shown in tables
   Backend backend = Backend::cpu;
   bool peer = false;
   std::string problem;
-  std::string device;                // its name, "" of the CPU and of the simulated GPU
-  int threads = 1;                   // that it may use
-  int threads_used = 0;              // most that took part; 0: not known, of peers
+  std::string device;                // device name; "" for the CPU and the simulated GPU
+  int threads = 1;                   // maximum
+  int threads_used = 0;              // most that took part; 0: unknown (peers)
   double seconds = not_measured;     // median
   double spread = not_measured;      // (third quartile - first) / median
-  double rate = not_measured;        // useful work a second, in `unit`
-  std::string unit;                  // GFLOP/s, or GB/s where memory is the limit
-  double of_ceiling = not_measured;  // seconds at best / seconds, above 1 too: see share_shown()
+  double rate = not_measured;        // useful work per second, in `unit`
+  std::string unit;                  // GFLOP/s, or GB/s if memory is the bound
+  double of_ceiling = not_measured;  // seconds at best / seconds; may exceed 1: see share_shown()
   double vs_peer = not_measured;     // seconds of the fastest peer / seconds
   int rounds = 0;
   std::string chosen;  // for the public call: the rung it picked
   std::string note;
-  bool failed = false;  // the check before timing
+  bool failed = false;  // wrong result in the check before timing
 };
 
-/// The rows of one problem, and the limit they are held against.
+/// The rows of one problem, and its ceiling.
 struct BenchTable {
   std::string title;
   std::vector<BenchRow> rows;
-  /// Versions without a time, with the reason as their note: peers, and what was named, that do not
-  /// take the problem or are not installed.
+  /// Versions without a time, with the reason as note: peers and explicitly requested versions that
+  /// do not support the problem or are not installed.
   std::vector<BenchRow> not_timed;
-  std::string no_ceiling;  // why there is none; "" where there is one
+  std::string no_ceiling;  // reason if there is no ceiling; "" otherwise
 };
 
 struct BenchPlan {
   bench::Plan timing;
-  std::vector<std::string> rungs;  // empty: all of them, and the public call
-  double longest_call = 2.5;       // seconds: what would take longer is timed on a smaller problem
+  std::vector<std::string> rungs;  // empty: all rungs and the public call
+  double longest_call = 2.5;       // seconds; longer calls are timed on a smaller problem
 };
 
-/// A share of the ceiling as people are told it: never above 1. Up to 3 % more is what ceilings
-/// themselves spread by, and counts as all of it. Anything above is not_measured: the ceiling, of
-/// memory say, does not bound data that stay in a cache.
+/// Returns the share of the ceiling as shown to users, at most 1. Up to 3 % above the ceiling, the
+/// spread of ceilings themselves, counts as 1. Larger shares become not_measured: the ceiling (of
+/// memory, for example) does not bound data that stay in a cache.
 constexpr double ceiling_spread = 0.03;
 inline double share_shown(double of_ceiling) {
   return of_ceiling > 1 + ceiling_spread ? not_measured : std::min(of_ceiling, 1.0);
 }
 
-/// Checks, then times every version of `problem` that runs in this context; on the simulated GPU
+/// Checks and times every version of `problem` that this context can run; on the simulated GPU,
 /// checks only.
 BenchTable bench_problem(const AnyOperator& op, const Problem& problem, Context& context,
                          const BenchPlan& plan, const bench::Machine& machine, Progress& progress);
 
-/// The share of a problem's bytes that is written: reading and writing have different ceilings.
+/// Returns the fraction of a problem's bytes that is written: reads and writes have different
+/// ceilings.
 double written_share(const Instance& instance);
-/// Returns the element type whose peak rate bounds the problem: its own, or tf32, which other units
-/// of a GPU compute.
+/// Returns the element type whose peak rate bounds the problem: its own, or tf32, which runs on
+/// tensor cores.
 std::string computing_element(const Problem& problem);
 
-/// The machine with its ceilings; where they must be measured first, says so - unless `quiet` -
-/// because it takes a while.
+/// Returns the machine with its ceilings. If they must be measured first, which takes a while,
+/// announces it unless `quiet`.
 bench::Machine machine_with_ceilings(bool quiet);
 /// Returns the ceiling of the problem in this context.
 bench::Ceiling ceiling_of(const Problem& problem, const Instance& instance, const Context& context,
                           const bench::Machine& machine);
-/// The problem's further sets for a GPU; none for a CPU, where warm caches are the usual case and
-/// what `of_ceiling` assumes.
+/// Returns further buffer sets of the problem for a GPU; none for a CPU, for which warm caches are
+/// the usual case and the assumption of `of_ceiling`.
 std::vector<std::unique_ptr<Instance>> more_sets(const AnyOperator& op, const Problem& problem,
                                                  const Context& context, const Instance& first,
                                                  const bench::Machine& machine);
-/// A rung - or the public call when it is null - that takes turns on the sets of one problem.
+/// Returns a contender that cycles through the buffer sets of one problem: a rung, or the public
+/// call if `rung` is null.
 bench::Contender contender(const std::vector<Instance*>& sets, const RungInfo* rung,
                            Context& context);
 
-/// Returns whether a version is to be timed: a rung's name, or public_call.
+/// Returns true if a version (a rung, or public_call) is to be timed.
 bool is_wanted(const BenchPlan& plan, std::string_view rung);
 
-/// Returns the figures' meaning and reasons to doubt them, as wrapped paragraphs.
+/// Returns the meaning of the figures and caveats, as wrapped paragraphs.
 std::string bench_remarks(const std::vector<BenchTable>& tables, const bench::Machine& machine,
                           const std::string& rounds);
-/// The warning that more threads were asked for than the machine has cores; "" otherwise.
+/// Returns a warning if more threads than cores were requested, else "".
 std::string oversubscribed_text(int threads, const bench::Machine& machine);
 
 std::string bench_text(const std::vector<BenchTable>& tables);
-/// The meaning of the columns that bench_text() has at this width of the terminal. `rounds`: "15
-/// rounds", and what else is to be said of their number.
+/// Returns the meaning of the columns that bench_text() shows at the current terminal width.
+/// `rounds`: "15 rounds", with any remark on their number.
 std::string bench_legend(const std::vector<BenchTable>& tables, const std::string& rounds);
-/// `complete`: no problem is missing, as one is after a Ctrl-C.
+/// Returns the tables as JSON. `complete`: false if a Ctrl-C left out problems.
 std::string bench_json(const std::vector<BenchTable>& tables, const bench::Machine& machine,
                        bool complete);
 
 /// Predicted run time of a rung on a problem.
 struct RuntimeEstimate {
-  double seconds = 0;   // expected for the whole problem
-  std::string smaller;  // the largest problem tried; "" when none was needed
+  double seconds = 0;   // for the whole problem
+  std::string smaller;  // largest smaller problem that was timed; "": none was needed
   double smaller_seconds = 0;
   double smaller_operations = 0;
 };
 
 class Halving;
 
-/// Smaller problems of the same kind, on which versions are tried before the whole one, so that no
-/// call that takes minutes is ever made. The first has its extents halved, and so numbers of
-/// iterations and the like, none below 16, until the product of the extents is at most 2e6 and
-/// there are at most 5e7 operations: of which even a textbook loop is through in a moment.
+/// Smaller problems of the same kind, on which versions are timed before the whole one, so that no
+/// call takes minutes. The first has its extents, and options such as iteration counts, halved
+/// (none below 16) until the product of the extents is at most 2e6 and there are at most 5e7
+/// operations, which even a textbook loop finishes quickly.
 class SmallerProblems {
  public:
-  /// `cost`: of the whole problem. References are kept.
+  /// `cost`: cost of the whole problem. Stores references to its arguments.
   SmallerProblems(const AnyOperator& op, const Problem& problem, const Cost& cost,
                   Context& context);
   ~SmallerProblems();
   SmallerProblems(const SmallerProblems&) = delete;
   SmallerProblems& operator=(const SmallerProblems&) = delete;
 
-  /// Tries one after the other until it is sure that the whole one takes less than `longest_call`,
-  /// or more: a small problem alone tells little, where launching a kernel is most of it.
+  /// Times `rung` on ever larger problems until the whole one is certain to take less, or more,
+  /// than `longest_call`. Times of small problems predict little if the launch dominates.
   RuntimeEstimate predict(const RungInfo& rung, double longest_call);
 
  private:
@@ -143,34 +145,34 @@ class SmallerProblems {
   std::unique_ptr<Halving> halving_;
   Cost cost_;
   Context& context_;
-  std::vector<std::unique_ptr<Instance>> made_;  // by the number of halvings, the first for 1
+  std::vector<std::unique_ptr<Instance>> made_;  // by number of halvings, from 1 on
   int max_halvings_;
 };
 
-/// About how long bench_problem() takes, and for how many versions: from a first timing of each on
-/// the problem, or on a smaller one of the same kind.
+/// Estimated duration of bench_problem(), and its number of versions: from a first timing of each
+/// version on the problem or on a smaller one of its kind.
 struct BenchEstimate {
   int versions = 0;
   double seconds = 0;
 };
 BenchEstimate estimate_bench(const AnyOperator& op, const Problem& problem, Context& context,
                              const BenchPlan& plan);
-/// Predicts one case of `rung check`: a problem in one variant, made, computed by the oracle
-/// and by each of `rungs` (null: the public call) once, or `twice`.
+/// Predicts the duration of one case of `rung check`: making one variant of a problem, the oracle,
+/// and one run, or two if `twice`, of each of `rungs` (null: the public call).
 BenchEstimate estimate_check(const AnyOperator& op, const Problem& problem, Context& context,
                              const std::vector<const RungInfo*>& rungs, bool twice);
-/// Seconds of one public call, checked; 0 where that is_quick().
+/// Returns the estimated seconds of one checked public call; 0 if is_quick().
 double estimate_call(const AnyOperator& op, const Problem& problem, Context& context);
-/// Returns true if a problem has so little to do that nothing need be estimated.
+/// Returns true if a problem is so small that no estimate is needed.
 bool is_quick(const AnyOperator& op, const Problem& problem, const Context& context);
-/// Throws Error(unsupported) that names the problems, what they take and what is accepted, if that
-/// is more than `max_seconds`. `what`: "check"; `less`: what takes less.
+/// Throws Error(unsupported) if the estimate exceeds `max_seconds`; names the problems, the
+/// estimate and the limit. `what`: the command, "check"; `less`: advice on reducing the time.
 void expect_in_time(const AnyOperator& op, std::string_view problems, std::string_view what,
                     const BenchEstimate& estimate, double max_seconds, std::string_view less);
-/// "about 40 s", "about 3 min": no more exact than an estimate is.
+/// Formats an estimate with its precision: "about 40 s", "about 3 min".
 std::string format_estimate(double seconds);
-/// The warning that the machine was busy, when the times of a version are typically far apart, or
-/// those of one version by more than their median; "" otherwise.
+/// Returns a warning that the machine was busy if the typical spread of times is large, or if the
+/// spread of one version exceeds its median; else "".
 std::string busy_text(const std::vector<BenchTable>& tables);
 
 }  // namespace rung::workbench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One problem of `rung bench`: who takes part, are they right, how fast are they.
+// One problem of `rung bench`: selects versions, checks and times them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,10 +22,10 @@
 namespace rung::workbench {
 namespace {
 
-/// A GPU takes turns on several sets of buffers: on enough of them to exceed its L2 cache this many
-/// times, so that every launch finds it cold, and on no fewer than four, so that no figure hangs on
-/// where one set happens to lie (on an H200, 2 GiB turned by cuBLAS: 3779 to 4003 GB/s by place) -
-/// unless they would take more than their share of the GPU's memory, or of the host's.
+/// A GPU cycles through several buffer sets: enough to exceed its L2 cache cold_factor times, so
+/// that every launch starts with a cold cache, and at least min_sets, so that no figure depends on
+/// the addresses of one set (H200, 2 GiB transposed by cuBLAS: 3779 to 4003 GB/s by address).
+/// Limited by a share of the GPU's and the host's memory.
 constexpr double cold_factor = 3;
 constexpr int min_sets = 4;
 constexpr int max_sets = 64;
@@ -40,17 +40,17 @@ double bytes_held(const Instance& instance) {
   return bytes;
 }
 
-/// The workers that take part in calls, each a bit.
+/// Bit mask of the workers that took part in calls.
 std::atomic<std::uint64_t> joined{0};
 void note_worker(int worker) {
   const std::uint64_t bit = std::uint64_t{1} << (worker % 64);
-  // Read first: a write per call would cost short ones time.
+  // Load first: a store per call would slow down short calls.
   if ((joined.load(std::memory_order_relaxed) & bit) == 0) {
     joined.fetch_or(bit, std::memory_order_relaxed);
   }
 }
 
-/// Notes workers for the lifetime of this object.
+/// Records participating workers during its lifetime.
 class NotedWorkers {
  public:
   NotedWorkers() { cpu::team_hooks::before_joining = note_worker; }
@@ -58,7 +58,7 @@ class NotedWorkers {
   NotedWorkers(const NotedWorkers&) = delete;
   NotedWorkers& operator=(const NotedWorkers&) = delete;
 
-  /// Returns how many threads took part since the last call of this, the caller among them.
+  /// Returns the number of threads, including the caller, that took part since the previous take().
   static int take() { return 1 + std::popcount(joined.exchange(0, std::memory_order_relaxed)); }
 };
 
@@ -106,8 +106,8 @@ class ProblemBench {
     return row;
   }
 
-  /// Checks a rung, or the public call, and enters it into the race when it is right and not too
-  /// slow.
+  /// Checks a rung, or the public call if `rung` is null, and adds it to the race if it is correct
+  /// and not too slow.
   void enter(const RungInfo* rung) {
     if (rung != nullptr) {
       const bool is_named = !plan_.rungs.empty();
@@ -116,7 +116,8 @@ class ProblemBench {
         return;
       }
       if (const Support takes = verifier_.instance().supports(*rung, context_); !takes) {
-        // A step of the ladder that takes less than the next one is no surprise; a peer is.
+        // A step that supports fewer problems than the next one is expected; for a peer it is worth
+        // a note.
         if (is_named || rung->peer) leave_out(rung, takes.why);
         return;
       }
@@ -193,7 +194,7 @@ class ProblemBench {
     try {
       bench::alternate(contenders, plan_.timing, say, samples);
     } catch (const Interrupted&) {
-      // The rounds so far count, if there are any.
+      // After a Ctrl-C: the rounds so far count, if there are any.
       const auto is_timed = [](const bench::Samples& one) { return one.count() > 0; };
       if (std::none_of(samples.begin(), samples.end(), is_timed)) throw;
     }
@@ -221,7 +222,8 @@ class ProblemBench {
     return bench::arithmetic_pace(ceiling_.element, context_.threads(), cost_.operations);
   }
 
-  /// The last of the samples are the ceiling's, of so many operations each.
+  /// Computes of_ceiling of each row from samples of the CPU's arithmetic ceiling, the last of
+  /// `samples`, each of which executes `operations`.
   void hold_against(double operations, const std::vector<bench::Samples>& samples) {
     const bench::Samples& ceiling = samples.back();
     if (ceiling.count() == 0) return;  // after a Ctrl-C
@@ -243,7 +245,8 @@ class ProblemBench {
     if (peer != nullptr) row.vs_peer = bench::speed_ratio(*peer, samples);
   }
 
-  /// A rate of arithmetic is measured in some types only.
+  /// Returns why there is no ceiling, "" if there is one. Arithmetic rates are measured for some
+  /// types only.
   std::string no_ceiling() const {
     if (context_.backend() == Backend::simt || bench::seconds_at_best(cost_, ceiling_) > 0) {
       return "";
@@ -312,8 +315,8 @@ std::vector<std::unique_ptr<Instance>> more_sets(const AnyOperator& op, const Pr
 
 bench::Contender contender(const std::vector<Instance*>& sets, const RungInfo* rung,
                            Context& context) {
-  // A sample goes on with the set after the one before's last: even samples of a single call
-  // come to all of them.
+  // Each sample continues with the set after the last one of the previous sample, so that even
+  // samples of a single call cycle through all sets.
   return {[&context, sets, rung, set = std::size_t{0}](long repeats) mutable {
     for (long i = 0; i < repeats; ++i, set = (set + 1) % sets.size()) {
       rung != nullptr ? sets[set]->run(*rung, context) : sets[set]->call(context);

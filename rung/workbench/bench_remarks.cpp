@@ -22,9 +22,9 @@ std::string oversubscribed_text(int threads, const bench::Machine& machine) {
 }
 
 std::string busy_text(const std::vector<BenchTable>& tables) {
-  constexpr int min_rounds = 2;       // one time has no spread
-  constexpr double max_spread = 0.1;  // on a quiet machine it is a few percent
-  constexpr double max_alone = 1;     // of one version, where the others are quiet
+  constexpr int min_rounds = 2;       // a single time has no spread
+  constexpr double max_spread = 0.1;  // a few percent on a quiet machine
+  constexpr double max_alone = 1;     // for one version, if the others are quiet
   std::vector<double> spreads;
   const BenchRow* worst = nullptr;
   for (const BenchTable& table : tables) {

@@ -76,7 +76,8 @@ ordered_json not_timed_to_json(const BenchRow& row) {
           {"threads", row.threads}, {"why", row.note}};
 }
 
-/// "openblas, blis: not timed: take f32 and f64": versions that share a reason share a line.
+/// Lists versions without a time, those with equal reasons on one line: "openblas, blis: not timed:
+/// take f32 and f64".
 std::string not_timed_text(const std::vector<BenchRow>& rows) {
   std::vector<std::pair<std::string, std::string>> names_of;
   for (const BenchRow& row : rows) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung burst: how much of what DRAM and caches deliver a strided access uses.
+// rung burst: the fraction of bytes transferred by DRAM and caches that a strided access uses.
 #include "rung/bench/burst.hpp"
 
 #include "rung/workbench/calculator.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the words of a command line to a calculation for each combination of their values.
+// Parses the command line of a calculator and runs a calculation for each combination of input
+// values.
 #include "rung/workbench/calculator.hpp"
 
 #include <fmt/format.h>
@@ -77,7 +78,7 @@ Given::Value read_value(const InputSpec& input, const std::string& text) {
   }
   const std::vector<std::string>& words = input.words;
   if (words.empty()) return {text, {}};
-  std::string small = text;  // as words are written: H100 is h100
+  std::string small = text;  // words are lowercase: H100 becomes h100
   for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   if (std::find(words.begin(), words.end(), small) == words.end()) {
     throw Error(ErrorCode::invalid_argument,
@@ -132,10 +133,10 @@ const std::string& Given::word(const std::string& name) const { return at(name).
 struct Calculator::State {
   std::string title;
   std::vector<InputSpec> inputs;
-  std::deque<std::string> texts;  // one per input; their addresses stay
+  std::deque<std::string> texts;  // one per input; a deque keeps addresses valid
   bool json = false;
 
-  /// The values of an input: none, one or several.
+  /// Returns the values of an input: none, one or several.
   [[nodiscard]] std::vector<Given::Value> values(std::size_t at) const {
     const InputSpec& input = inputs[at];
     const std::string& text = texts[at];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mechanism of the calculators (`rung burst`, `rung waves` ...). A calculator declares its
-// inputs and fills in a Sheet; numbers with units, the page, the table over lists and the JSON are
-// made here.
+// Framework of the calculators (`rung burst`, `rung waves` ...). A calculator declares its inputs
+// and fills in a Sheet; the framework parses numbers with units and prints the page, the table over
+// lists and the JSON.
 #pragma once
 
 #include <functional>
@@ -21,24 +21,24 @@ namespace rung::workbench {
 
 enum class InputKind : unsigned char { quantity, shape, word };
 
-/// An option, or a positional argument where the name has no dashes. Several values with commas
-/// between make a table.
+/// Declaration of an input: an option, or a positional argument if the name has no dashes. Several
+/// comma-separated values make a table.
 struct InputSpec {
   std::string name;        // "--tile"
   std::string alias = "";  // "--t"
   Unit unit = Unit::count;
   std::string help;
-  std::string fallback = "";  // the value where none is given
-  bool optional = false;      // else, without a fallback, it must be given
+  std::string fallback = "";  // default value
+  bool optional = false;      // false: required unless there is a fallback
   std::string symbol = "";    // in formulas; "": the name
   Accepted accepted = {};
   InputKind kind = InputKind::quantity;   // a shape is "16x16", of `unit`
-  std::vector<std::size_t> extents = {};  // how many a shape may have; empty: any number
-  std::vector<std::string> words = {};    // that a word may be; empty: any
-  bool takes_commas = false;              // they are part of its value, which is a word
+  std::vector<std::size_t> extents = {};  // accepted ranks of a shape; empty: any
+  std::vector<std::string> words = {};    // accepted words; empty: any
+  bool takes_commas = false;              // commas are part of the value, a word
 };
 
-/// The inputs of one calculation, by their names without dashes.
+/// Input values of one calculation, by names without dashes.
 class Given {
  public:
   struct Value {
@@ -58,13 +58,13 @@ class Given {
   std::map<std::string, Value> values_;
 };
 
-/// A number with a unit, a word, or yes and no.
+/// A number with a unit, a word, or a truth value.
 using Figure = std::variant<double, std::string, bool>;
 
-/// A line of a table that a calculator shows beside its results, by the names of its columns.
+/// A row of a table shown beside the results: (column, value) pairs.
 using Record = std::vector<std::pair<std::string, Figure>>;
 
-/// One calculation: its inputs, and what follows from them.
+/// One calculation: its inputs and results.
 class Sheet {
  public:
   struct Line {
@@ -77,43 +77,43 @@ class Sheet {
 
   void input(const std::string& name, const std::string& symbol, const std::string& text,
              Figure value);
-  /// A name that formulas use and that is not printed by itself.
+  /// Defines a name for use in formulas; not printed by itself.
   void let(const std::string& name, double value, Unit unit = Unit::count,
            const std::string& symbol = "");
   /// Adds a result. In a formula, "{bytes in flight}" refers to an input or an earlier result: it
   /// is printed once as its symbol and once as its value.
   void result(const std::string& name, std::string_view formula, double value,
               Unit unit = Unit::number);
-  /// One without a formula.
+  /// Adds a result without a formula.
   void plain_result(const std::string& name, const std::string& text, Figure value);
-  /// A sentence for the page, not for the table.
+  /// Adds a sentence to the page, but not to a table.
   void remark(const std::string& sentence) { remarks_.push_back(sentence); }
-  /// A sentence for the page, and for a table of which it is about a line.
+  /// Adds a sentence to the page, and to a table whose row it concerns.
   void warn(const std::string& sentence) {
     remark(sentence);
     warnings_.push_back(sentence);
   }
-  /// Lines that are printed as they are, below the results.
+  /// Adds preformatted lines below the results.
   void picture(const std::string& lines) { picture_ += lines; }
-  /// Adds the numbers of a picture to the JSON: an array under this key, beside the rows.
+  /// Adds the numbers of a picture to the JSON: an array under `key`, beside the rows.
   void records(const std::string& key, std::vector<Record> table) {
     records_.emplace_back(key, std::move(table));
   }
-  /// A command that counts or measures the same.
+  /// Names a command that counts or measures the same quantity.
   void counted_by(const std::string& command) { counted_by_.push_back({command, {}, {}}); }
-  /// Registers the calculator with figures, which count() adds to the page.
+  /// Adds a rung whose counters count() runs and adds to the page.
   void counted_by(Counting counting) {
     std::string command = counting.command();
     counted_by_.push_back({std::move(command), std::move(counting), {}});
   }
   void measured_by(const std::string& command) { measured_by_.push_back(command); }
 
-  /// Runs what has figures to count.
+  /// Runs the rungs added by counted_by(Counting).
   void count();
 
-  /// The page: inputs, results with their formulas, remarks.
+  /// Returns the page: inputs, results with their formulas, remarks.
   [[nodiscard]] std::string text() const;
-  /// A table, a line for each sheet. The sheets have the same inputs.
+  /// Returns a table with one row per sheet. All sheets have the same inputs.
   static std::string table(const std::vector<Sheet>& sheets);
   static std::string json(const std::string& calculator, const std::vector<Sheet>& sheets);
 
@@ -145,14 +145,16 @@ class Sheet {
   std::map<std::string, Symbol, std::less<>> symbols_;
 };
 
-/// The inputs of a command, and the loop over their lists.
+/// A command's inputs, and the loop over lists of values.
 class Calculator {
  public:
   using Compute = std::function<void(const Given&, Sheet&)>;
 
-  /// Adds the inputs and --json to a command. `title` is in the JSON: "reuse stencil".
+  /// Adds the inputs and --json to a command. `title` identifies the calculator in the JSON: "reuse
+  /// stencil".
   Calculator(Parser app, std::string title, std::vector<InputSpec> inputs);
-  /// Reads the inputs, computes a sheet for each combination of values, and prints.
+  /// Returns an action that parses the inputs, computes a sheet per combination of values, and
+  /// prints.
   [[nodiscard]] CommandSpec::Action action(Compute compute) const;
 
  private:

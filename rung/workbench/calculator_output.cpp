@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A calculation as a page, as a line of a table, and as JSON.
+// Prints a calculation as a page, as a row of a table, and as JSON.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// JSON knows no infinity; whole numbers are written as such.
+/// Converts a figure to JSON: infinity and NaN become null, whole numbers integers.
 ordered_json figure_to_json(const Figure& figure) {
   if (const auto* word = std::get_if<std::string>(&figure)) return *word;
   if (const auto* yes = std::get_if<bool>(&figure)) return *yes;
@@ -28,7 +28,7 @@ ordered_json figure_to_json(const Figure& figure) {
   return value;
 }
 
-/// "blocks per SM" as blocks_per_sm.
+/// Returns the JSON key of a name: "blocks per SM" becomes blocks_per_sm.
 std::string key_of(const std::string& name) {
   std::string key;
   for (const char c : name) {
@@ -173,8 +173,8 @@ std::string Sheet::counted_text() const {
   return text;
 }
 
-/// "kogge-stone: " or "n = 16 and 2,048: ": the values of an input for which, and for which alone,
-/// a result is computed by this formula; of several inputs where no one decides.
+/// Returns the input values for which, and only for which, a result uses this formula:
+/// "kogge-stone: " or "n = 16 and 2,048: "; names several inputs if no single one decides.
 std::string Sheet::whose_formula(const std::vector<Sheet>& sheets,
                                  const std::vector<std::size_t>& varied, const std::string& result,
                                  const std::string& formula) {
@@ -240,7 +240,7 @@ std::string Sheet::table(const std::vector<Sheet>& sheets) {
       columns.push_back({line.name, true});
     }
   }
-  // A sheet may lack a result that others have.
+  // Not every sheet has every result.
   std::vector<Line> results;
   for (const Sheet& sheet : sheets) {
     for (const Line& line : sheet.results_) {
@@ -261,7 +261,7 @@ std::string Sheet::table(const std::vector<Sheet>& sheets) {
   }
   text += (text.empty() ? "" : "\n") + table.text() + '\n';
   for (const Line& line : results) {
-    std::vector<std::string> formulas;  // one for n of a power of two, say, and one for others
+    std::vector<std::string> formulas;  // one for powers of two and one for other n, for example
     for (const Sheet& sheet : sheets) {
       const Line* const own = find_line(sheet.results_, line.name);
       if (own == nullptr || own->formula.empty()) continue;
@@ -274,7 +274,7 @@ std::string Sheet::table(const std::vector<Sheet>& sheets) {
       text += wrapped(whose + formula, text_width(), name_column(line.name, width));
     }
   }
-  // What one sheet alone says is on its own page.
+  // Remarks of a single sheet are left to its own page.
   const auto in_all = [&](const std::string& sentence) {
     return std::all_of(sheets.begin(), sheets.end(), [&](const Sheet& sheet) {
       const auto& said = sheet.remarks_;

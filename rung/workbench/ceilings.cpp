@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine's measured ceilings, and which of them bounds a problem.
+// The machine's measured ceilings, and the ceiling of a problem.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -14,8 +14,8 @@
 namespace rung::workbench {
 namespace {
 
-/// An OpenCL device as measured in this process, once. Its rate of memory is that of large buffers:
-/// 0, not known, for a problem that its caches may hold.
+/// Returns the rates of an OpenCL device, measured once per process. The memory rate is that of
+/// large buffers: 0, unknown, for a problem that may fit its caches.
 bench::Gpu opencl_device(Device device, double bytes) {
   static std::map<int, opencl::MeasuredRates> known;
   Context context = Context::on_device(device);

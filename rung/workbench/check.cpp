@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung check: every rung on every backend present, on every problem its operator names for
-// checking, in every layout and kind of values, against the double-precision oracle.
+// rung check: checks every rung of every available backend on the operator's problems, in every
+// layout and with every kind of values, against the oracle.
 #include "rung/workbench/check.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@
 namespace rung::workbench {
 namespace {
 
-/// A rung that fails this often is not tried further: the cause is plain, the rest is noise.
+/// Number of failures after which a rung is skipped: the cause is plain, more failures are noise.
 constexpr std::int64_t enough_failures = 50;
 constexpr const char* given_up = "not tried: this rung has failed 50 times already";
 
@@ -30,8 +30,8 @@ struct Options {
   std::string backend;
   std::string problem;
   std::string variant;
-  std::uint64_t seed = 0;  // 0: the usual ones
-  int threads = 0;         // 0: every core, and other numbers too
+  std::uint64_t seed = 0;  // 0: the default seeds
+  int threads = 0;         // 0: all cores, and further counts
   int device = 0;
   double max_seconds = 600;
   bool json = false;
@@ -40,15 +40,15 @@ struct Options {
   bool brief = false;
 };
 
-/// A seed and how many threads work on it.
+/// A seed and a number of threads.
 struct Trial {
   std::uint64_t seed;
   int threads;
 };
 
-/// Every problem runs with all cores (two at least); the plain variant also alone and with an odd
-/// number of threads, more than there may be cores, because shares that do not come out even are
-/// where a division of work goes wrong.
+/// Returns the trials of a problem: all cores (at least two). The plain variant also runs on one
+/// thread and on an odd number of threads that may exceed the cores, because uneven partitions
+/// expose errors.
 std::vector<Trial> trials(const Options& options, Backend backend, const Variant& variant) {
   if (options.seed != 0) return {{options.seed, options.threads}};
   if (backend != Backend::cpu || options.threads != 0) return {{1, options.threads}};
@@ -101,14 +101,15 @@ class Checker {
  private:
   [[nodiscard]] bool is_over() const { return options_.first_failure && !report_.good(); }
 
-  /// Throws what the user's problem has wrong, before any rung sees it.
+  /// Validates the user's problem before any rung runs.
   void expect_valid(const Context& context) const {
     for (const AnyOperator* op : target_.operators) {
       for (const Problem& problem : problems_) static_cast<void>(op->examine(problem, context));
     }
   }
 
-  /// Throws where checking the user's problem would take too long; an operator's own do not.
+  /// Throws if checking the user's problem would take too long; an operator's own problems are not
+  /// limited.
   void expect_in_time() const {
     for (const AnyOperator* op : target_.operators) {
       for (const Problem& problem : problems_) {
@@ -118,7 +119,7 @@ class Checker {
           if (is_quick(*op, problem, context)) continue;
           const bool twice = is_twice(backend, variants_.front());
           BenchEstimate one = estimate_check(*op, problem, context, rungs(*op, backend), twice);
-          // Watched for races, a kernel takes about so many times as long.
+          // Slowdown of a kernel under race detection.
           constexpr double watching = 4;
           if (backend == Backend::simt && !options_.no_races) one.seconds *= watching;
           std::size_t cases = 0;
@@ -136,13 +137,14 @@ class Checker {
     }
   }
 
-  /// The simulated GPU runs its threads in a fixed order: once tells almost everything.
+  /// Returns true if a run is repeated. On the simulated GPU, whose thread order is fixed, only the
+  /// plain variant is.
   static bool is_twice(Backend backend, const Variant& variant) {
     return backend != Backend::simt || variant == Variant{};
   }
 
-  /// Returns the rungs to check; the public call is the last one, null. None where the operator has
-  /// nothing on this backend: its problems are not made for that.
+  /// Returns the rungs to check, followed by null for the public call; empty if the operator has no
+  /// rung on this backend.
   [[nodiscard]] std::vector<const RungInfo*> rungs(const AnyOperator& op, Backend backend) const {
     std::vector<const RungInfo*> rungs;
     bool has_any = false;
@@ -181,9 +183,9 @@ class Checker {
     if (options_.problem.empty() && options_.variant.empty()) expect_reached(op, rungs, backend);
   }
 
-  /// Checks each rung on the problem in one variant, that whose turn it is, with one trial: all
-  /// variants and numbers of threads meet every operator, if not each of its problems. Rungs that
-  /// do not take that variant are checked on the plain one, so that none is left out.
+  /// Checks each rung on the problem in the variant number `turn`, cyclically, with one trial:
+  /// every operator meets all variants and thread counts, but not on each problem. Rungs that do
+  /// not support the variant are checked on the plain one.
   void check_in_turn(const AnyOperator& op, const std::vector<const RungInfo*>& rungs,
                      Backend backend, const Problem& problem, std::size_t turn,
                      Progress& progress) {
@@ -203,7 +205,7 @@ class Checker {
                               to_string(variant)));
   }
 
-  /// A rung that supports none of the problems would pass whatever it did.
+  /// Reports a rung that supports none of the problems: it would otherwise pass unchecked.
   void expect_reached(const AnyOperator& op, const std::vector<const RungInfo*>& rungs,
                       Backend backend) {
     for (const RungInfo* rung : rungs) {
@@ -225,7 +227,7 @@ class Checker {
     }
   }
 
-  /// Returns the rungs that do not take the problem in this variant.
+  /// Checks the rungs; returns those that do not support the problem in this variant.
   std::vector<const RungInfo*> check(const AnyOperator& op,
                                      const std::vector<const RungInfo*>& rungs, Backend backend,
                                      const Problem& problem, const Variant& variant,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `rung check` counts and reports.
+// Counters and report of `rung check`.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ struct Case {
   Backend backend = Backend::cpu;
   std::string problem;
   std::string variant;
-  std::uint64_t seed = 1;  // 0: not one case but every problem
+  std::uint64_t seed = 1;  // 0: every problem, not one case
   int threads = 1;
   int device = 0;
 
-  /// The command line that repeats this case alone.
+  /// Returns the command line that repeats this case alone.
   [[nodiscard]] std::string command() const;
 };
 
@@ -32,36 +32,36 @@ struct Failure {
   std::string message;
 };
 
-/// A problem that an output of zeros passes, too.
+/// A problem on which an all-zero output would pass as well.
 struct Mistrusted {
   std::string op;
   std::string problem;
   std::vector<std::string> variants;
 };
 
-/// Counts of one rung.
+/// Counters of one rung.
 struct RungTally {
   std::int64_t passed = 0;
   std::int64_t failed = 0;
   std::int64_t skipped = 0;
-  std::int64_t mistrusted = 0;  // of those that passed: zeros would have passed, too
+  std::int64_t mistrusted = 0;  // passed cases that zeros would have passed as well
   double seconds = 0;
-  std::map<std::string, std::int64_t> reasons;  // why cases were skipped
+  std::map<std::string, std::int64_t> reasons;  // reasons of skipped cases, with counts
 };
 
 class CheckReport {
  public:
   void add(const Case& where, const Verdict& verdict, double seconds);
-  /// Returns the counts of the case's rung so far.
+  /// Returns the counters of the case's rung.
   [[nodiscard]] RungTally& tally(const Case& where);
   [[nodiscard]] RungTally total() const;
   [[nodiscard]] bool good() const { return failures_.empty(); }
 
-  /// Notes on which device a backend's cases run.
+  /// Records the device on which a backend's cases run.
   void note_device(const Context& context);
 
   void print_text() const;
-  /// `complete`: no case is missing, as some are after a Ctrl-C.
+  /// Prints the report as JSON. `complete`: false if a Ctrl-C left out cases.
   void print_json(const std::vector<std::string>& missing, bool complete) const;
 
  private:
@@ -73,10 +73,10 @@ class CheckReport {
   };
 
   std::map<Key, RungTally> rungs_;
-  std::vector<Key> order_;  // as the cases came: the ladder's
+  std::vector<Key> order_;  // in order of the cases, the ladder's order
   std::vector<Failure> failures_;
   std::vector<Mistrusted> mistrusted_;
-  std::map<Backend, std::string> devices_;  // names of those that are not the CPU
+  std::map<Backend, std::string> devices_;  // device names, except the CPU
 
   void add_mistrusted(const Case& where);
   void print_mistrusted() const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counting the cases of `rung check` and telling about them, as text and as JSON.
+// Counts the cases of `rung check` and reports them as text and as JSON.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 namespace rung::workbench {
 namespace {
 
-constexpr std::size_t shown_failures = 20;  // in the text; JSON has every one
+constexpr std::size_t shown_failures = 20;  // in the text; JSON has all
 constexpr std::size_t shown_mistrusted = 10;
 
-/// The commonest reason, and how many others there are.
+/// Returns the most frequent reason, and the number of others.
 std::string main_reason(const RungTally& tally) {
   const auto most =
       std::max_element(tally.reasons.begin(), tally.reasons.end(),
@@ -30,7 +30,7 @@ std::string main_reason(const RungTally& tally) {
 
 std::string Case::command() const {
   std::string text = fmt::format("rung check {}/{} --backend {}", op, rung, to_string(backend));
-  if (seed == 0) return text;  // of all problems
+  if (seed == 0) return text;  // all problems
   text += fmt::format(" --problem '{}' --variant '{}' --seed {}", problem, variant, seed);
   if (backend == Backend::cpu) text += fmt::format(" --threads {}", threads);
   return device == 0 ? text : text + fmt::format(" --device {}", device);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parser of the command line, its help, its errors and its completion share. Only they
-// include CLI11, whose header takes seconds to compile.
+// Shared by the command-line parser, its help, errors and completion. Only these files include
+// CLI11, whose header takes seconds to compile.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,7 +15,7 @@ namespace rung::workbench {
 
 /// Details of an option that CLI11 has no place for.
 struct OptionDetails {
-  /// "" for an accepted value, else what is wrong with it.
+  /// Validator: returns "" for an accepted value, else the error.
   std::function<std::string(const std::string&)> check;
   Candidates candidates;
 };
@@ -23,38 +23,38 @@ struct OptionDetails {
 /// Details of a command that CLI11 has no place for.
 struct CommandDetails {
   std::string purpose;
-  std::vector<std::pair<std::string, std::string>> examples;  // and what each does
+  std::vector<std::pair<std::string, std::string>> examples;  // command lines and descriptions
   std::vector<std::pair<int, std::string>> exit_codes;
 };
 
 OptionDetails& details(const CLI::Option* option);
 CommandDetails& details(const CLI::App* app);
-/// A new program begins: its options may get the addresses of others that are gone.
+/// Clears all details. A new Program may reuse the addresses of options that were destroyed.
 void forget_details();
 
-/// The program's parser with every command on it.
+/// The program's parser with all commands.
 struct Program {
   Program();
   CLI::App app;
   std::vector<std::pair<const CLI::App*, CommandSpec::Action>> actions;
 };
 
-/// Adds what every command takes: --help comes by itself, --color here.
+/// Adds --color, which every command takes; CLI11 adds --help itself.
 void add_common_options(CLI::App& app);
 
-/// "rung run gemm".
+/// Returns the full name of a command: "rung run gemm".
 std::string command_path(const CLI::App* app);
-/// "--rungs", or "op" for a positional argument.
+/// Returns the displayed name of an option: "--rungs", or "op" for a positional argument.
 std::string shown_name(const CLI::Option& option);
-/// The commands below one that are shown.
+/// Returns the visible subcommands.
 std::vector<const CLI::App*> shown_commands(const CLI::App& app);
 /// Returns the word for subcommands: "operator" below `rung run`, else "command".
 std::string_view kind_of_commands(const CLI::App& app);
 
 std::string help_text(const CLI::App& app);
 
-/// Says on standard error what is wrong with the command line and what exists; returns the exit
-/// code.
+/// Prints the error of a command line and the accepted alternatives to standard error; returns the
+/// exit code.
 int report_usage(const CLI::App& program, const CLI::ParseError& error);
 
 }  // namespace rung::workbench

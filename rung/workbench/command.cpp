@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program around the commands: reads the command line, runs one, and turns every error into a
-// message that says what is accepted and an exit code.
+// The program around the commands: parses the command line, runs a command, and turns every error
+// into a message and an exit code.
 #include "rung/workbench/command.hpp"
 
 #include <fmt/format.h>
@@ -46,7 +46,7 @@ constinit const Command* first_command = nullptr;
 
 std::vector<std::string> behind;
 
-/// Help as CLI11 asks for it: with -h anywhere on the command line.
+/// Adapter of the help text to CLI11's formatter interface, for -h anywhere on the command line.
 class Formatter : public CLI::FormatterBase {
  public:
   std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const override {
@@ -69,7 +69,7 @@ int report_error(std::string_view message, int code) {
   return code;
 }
 
-/// The option that the word behind the program's name and these commands is; null: none.
+/// Returns the option that `word` names within the commands from `begin` on; null: none.
 const CLI::Option* option_named(const CLI::App& program, const char* const* begin,
                                 const char* const* word) {
   const CLI::App* app = &program;
@@ -81,8 +81,8 @@ const CLI::Option* option_named(const CLI::App& program, const char* const* begi
   return **word == '-' ? app->get_option_no_throw(*word) : nullptr;
 }
 
-/// CLI11 takes an empty word, most often an empty variable of a script, for a value that is not
-/// given, and the command does what it does by default: everything. `emulate` reads its words
+/// Throws for an empty word, most often an empty variable of a script. CLI11 treats it as a missing
+/// value, and the command would run with its default: everything. `emulate` parses its words
 /// itself.
 void expect_no_empty_word(const CLI::App& program, const char* const* begin,
                           const char* const* end) {
@@ -102,14 +102,15 @@ void expect_no_empty_word(const CLI::App& program, const char* const* begin,
                           *found, found[-1], option != nullptr ? "both" : "it"));
 }
 
-/// A flag that is another name of an option where a file stands behind it: --json=FILE, or --json
-/// FILE.json. A problem may stand there, too, but does not end in .json.
+/// A flag that becomes another option if a file name follows: --json=FILE, or --json FILE.json. A
+/// problem may follow too, but does not end in .json.
 struct FileFlag {
   std::string_view command, flag, option;
 };
 constexpr FileFlag file_flags[] = {{"bench", "--json", "--output"}};
 
-/// The words of the command line, with the names of options that CLI11 knows.
+/// Returns the words of the command line with file flags replaced by the option names that CLI11
+/// knows.
 std::vector<std::string> with_file_options(const char* const* begin, const char* const* end) {
   std::vector<std::string> words(begin, end);
   if (words.size() < 2) return words;
@@ -126,7 +127,7 @@ std::vector<std::string> with_file_options(const char* const* begin, const char*
   return words;
 }
 
-/// Reports a failed write to standard output, at the first call only, and returns the exit code.
+/// Reports a failed write to standard output, on the first call only; returns the exit code.
 int report_output(std::error_code why) {
   static bool told = false;
   if (told) return exit_failed;
@@ -208,7 +209,7 @@ Program::Program() : app(introduction, "rung") {
   app.footer(environment);  // last: commands added later would inherit it
 }
 
-/// Returns the command that reads its words itself, if the first word names one; null: none.
+/// Returns the command named by the first word if it parses its words itself, else null.
 static const Command* command_of_words(int argc, const char* const* argv) {
   if (argc < 2) return nullptr;
   const bool help =

@@ -20,39 +20,39 @@ class Option;
 
 namespace rung::workbench {
 
-/// Exit code of the program. Part of the interface: scripts branch on it.
+/// Exit codes of the program; part of the interface.
 enum ExitCode : int {
   exit_good = 0,
   exit_failed = 1,    // a check failed
   exit_usage = 2,     // the command line or a file given is wrong
-  exit_not_here = 3,  // right, but not available here; the message says why
+  exit_not_here = 3,  // valid, but not available here
 };
 /// Returns the exit code for an Error that reaches main().
 ExitCode exit_code(ErrorCode code) noexcept;
 
-/// Completion request of a shell: the word to complete, and the words before it.
+/// Completion request of a shell: the word to complete and the words before it.
 struct Completing {
   std::string_view word;
   std::vector<std::string> before;
 };
-/// Words that could stand there; those that do not begin like the word are left out afterwards.
+/// Returns candidate words; the caller removes candidates that do not begin with the word.
 using Candidates = std::function<std::vector<std::string>(const Completing&)>;
 
-/// An option or positional argument, and what it accepts. Its value goes where add_option() was
-/// told.
+/// Handle of an option or positional argument, with its constraints. The value is stored in the
+/// variable passed to add_option().
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
 
   Option required(bool required = true) const;
-  /// Sets the name of the value in help: N, WORD, FILE; a FILE is completed by the shell.
+  /// Sets the value name in help: N, WORD, FILE; the shell completes FILE.
   Option type_name(const std::string& name) const;
   Option between(int min, int max) const;
   Option between(double min, double max) const;
   Option positive() const;
   Option not_negative() const;
   Option one_of(std::vector<std::string> words) const;
-  /// Sets the candidates that a shell completes its value from.
+  /// Sets the source of completion candidates for the value.
   Option completes(Candidates candidates) const;
   Option needs(Option other) const;
   /// Makes each mention of a list option take one word, not all that follow.
@@ -63,8 +63,8 @@ class Option {
   CLI::Option* option_;
 };
 
-/// Reads a command's part of the command line. A handle: copies mean the same parser. It is CLI11
-/// behind a curtain: its header, seconds to compile, is for command.cpp alone.
+/// Parser of a command's arguments. A handle: copies refer to the same parser. Hides CLI11, whose
+/// header takes seconds to compile.
 class Parser {
  public:
   explicit Parser(CLI::App* app) : app_(app) {}
@@ -82,11 +82,11 @@ class Parser {
   void exit_codes(const std::vector<std::pair<int, std::string>>& meanings) const;
   void footer(const std::string& text) const;
 
-  /// A command below this one; one of them must then be given.
+  /// Adds a subcommand; if there are any, one must be given.
   [[nodiscard]] Parser add_command(const std::string& name, const std::string& summary) const;
   [[nodiscard]] bool parsed() const;
 
-  /// Options may be unknown and stand among the words: all of which unread() returns.
+  /// Accepts unknown options and words; unread() returns them.
   void leave_unknown() const;
   [[nodiscard]] std::vector<std::string> unread() const;
 
@@ -96,16 +96,16 @@ class Parser {
 
 /// Description of a command.
 struct CommandSpec {
-  /// Runs after the command line was read; returns an exit code.
+  /// Action run after the command line is parsed; returns an exit code.
   using Action = std::function<int()>;
 
   const char* name;
-  int order;            // sorts the commands in the help text
+  int order;            // sort key in the help text
   const char* summary;  // "" hides it from the list of commands
-  /// Adds options to the command's own parser and returns what to do with them.
+  /// Adds options to the command's parser; returns its action.
   Action (*setup)(Parser app);
-  /// Reads the words behind the command itself, where they are those of another program's command
-  /// line; null: the parser does. A first word -h or --help still prints help.
+  /// Parses the words after the command itself, if they are another program's command line; null:
+  /// the parser does. A first word -h or --help still prints help.
   int (*run_words)(const std::vector<std::string>& words) = nullptr;
 };
 
@@ -122,17 +122,17 @@ class Command {
   const Command* next_;
 };
 
-/// Every command of this program, in the order of the help text.
+/// Returns all commands of this program, in the order of the help text.
 std::vector<const Command*> commands();
 
-/// Returns the words after "--" on the command line, which no option takes.
+/// Returns the words after "--" on the command line.
 const std::vector<std::string>& words_behind();
 
-/// Returns completions of the last of `words`, which are the command line up to the cursor without
-/// "rung"; that word may be empty. A last entry ":files" tells the shell to add files.
+/// Returns completions of the last of `words`, the command line up to the cursor without "rung";
+/// the last word may be empty. A final entry ":files" requests completion of file names.
 std::vector<std::string> complete(const std::vector<std::string>& words);
 
-/// The whole program: reads the command line, runs the command, prints errors. Never throws.
+/// Runs the program: parses the command line, runs the command, prints errors. Never throws.
 int run_program(int argc, const char* const* argv);
 
 }  // namespace rung::workbench

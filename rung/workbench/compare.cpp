@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparison of a rung's output with the oracle, with its poison, and with itself.
+// Compares a rung's output with the oracle, with its poison, and with a second run.
 #include "rung/workbench/compare.hpp"
 
 #include <fmt/format.h>
@@ -17,17 +17,17 @@
 namespace rung::workbench {
 namespace {
 
-constexpr double oracle_operations = 3e7;  // some 30 ms of a sequential oracle: as many rows as fit
-constexpr double judged_elements = 65536;  // and as many as are compared in about a millisecond
-constexpr std::int64_t min_rows = 12;      // however costly a row is
-constexpr std::int64_t telling_row = 8;    // integers: a row of poison this long is no chance
+constexpr double oracle_operations = 3e7;  // budget of a sequential oracle, about 30 ms
+constexpr double judged_elements = 65536;  // budget of comparisons, about 1 ms
+constexpr std::int64_t min_rows = 12;      // regardless of the cost of a row
+constexpr std::int64_t telling_row = 8;    // integers: a whole row of poison is no coincidence
 
 const unsigned char* element(const Tensor& tensor, std::int64_t index) {
   return static_cast<const unsigned char*>(tensor.ref().data) +
          index * static_cast<std::int64_t>(size_of(tensor.dtype()));
 }
 
-/// "c[3, 17]" for a position in C order.
+/// Formats an index in C order as a position: "c[3, 17]".
 std::string position(std::string_view name, const Extents& shape, std::int64_t index) {
   std::vector<std::int64_t> at(static_cast<std::size_t>(shape.rank));
   for (int axis = shape.rank - 1; axis >= 0; --axis) {
@@ -37,7 +37,7 @@ std::string position(std::string_view name, const Extents& shape, std::int64_t i
   return fmt::format("{}[{}]", name, fmt::join(at, ", "));
 }
 
-/// Returns a value as stored in a type, overflow of narrow types included.
+/// Returns the value rounded to a type, including overflow of narrow types.
 double stored(DType dtype, double value) {
   unsigned char bits[8] = {};
   store_from_double(dtype, bits, value);
@@ -48,7 +48,7 @@ bool agrees(DType dtype, double got, double expected, double bound) {
   if (std::isnan(expected)) return std::isnan(got);
   if (std::isinf(expected)) return got == expected;
   if (std::isfinite(got)) return std::abs(got - expected) <= bound;
-  // Right only if a value within the bound overflows the type to the same non-finite value.
+  // Accepted only if a value within the bound overflows to the same non-finite value.
   const double edge = stored(dtype, expected + std::copysign(bound, expected));
   return std::isnan(got) ? std::isnan(edge) : got == edge;
 }
@@ -61,7 +61,7 @@ double bound_of(const Oracle::Output& expected, std::size_t position, const Tole
 
 struct Hits {
   std::int64_t count = 0;
-  std::int64_t first = 0;  // the least position, when there are any
+  std::int64_t first = 0;  // smallest index, if count > 0
 };
 
 /// Counts the hits among positions [0, count) and finds the first, on all cores.
@@ -103,7 +103,7 @@ std::vector<std::int64_t> rows_to_judge(const Extents& shape, double operations,
     for (std::int64_t row = 0; row < count; ++row) rows.push_back(row);
     return rows;
   }
-  // Ends are where tails and blocks go wrong; the rest is luck, repeatable by its seed.
+  // Both ends, where tails and blocks fail, and random rows in between, reproducible by the seed.
   std::mt19937_64 random(seed);
   rows = {0, 1, count - 2, count - 1};
   while (static_cast<std::int64_t>(rows.size()) < wanted) {
@@ -161,7 +161,7 @@ std::string unwritten(std::string_view name, const Tensor& before, const Tensor&
                     static_cast<std::size_t>(step) * bytes) != 0) {
       return false;
     }
-    // A type without a NaN payload to spare is poisoned with a plain value.
+    // Integers have no NaN: their poison is an ordinary value.
     return !floating || std::isnan(load_as_double(before.dtype(), element(before, index)));
   });
   if (same.count == 0) return "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judging numbers: what a rung wrote against what the oracle says, within a derived tolerance.
+// Judges results: a rung's output against the oracle's, within a derived tolerance.
 #pragma once
 
 #include <string>
@@ -11,31 +11,32 @@
 
 namespace rung::workbench {
 
-/// Returns the rows of an output to judge: all, or the first and last two and some at random, as
-/// many as a sequential oracle can afford. `operations` is the cost of the whole problem.
+/// Returns the rows of an output to judge: all, or the first and last two and random ones, as many
+/// as a sequential oracle can compute. `operations`: cost of the whole problem.
 std::vector<std::int64_t> rows_to_judge(const Extents& shape, double operations,
                                         std::uint64_t seed);
 
-/// Elements a row: the last extent (1 for a scalar).
+/// Returns the elements per row: the last extent (1 for a scalar).
 std::int64_t row_length(const Extents& shape);
 
-/// "" when every judged element of `got` (C-contiguous, on the host) is within
+/// Compares every judged element of `got` (C-contiguous, on the host) with the expected value.
+/// Accepts errors up to
 ///   absolute + relative * |expected| + magnitude * m
-/// of what is expected; NaN and infinities must be the same class and sign. Otherwise how many are
-/// not, and for the first: where, what it is, what was expected and the bound.
+/// NaN and infinities must match in class and sign. Returns "" if all are accepted, else the number
+/// of mismatches, and position, value, expected value and bound of the first.
 std::string mismatch(std::string_view name, const Tensor& got, const Oracle::Output& expected,
                      const Tolerance& tolerance);
 
-/// Returns whether an output of zeros would pass for this one: then a pass tells little. Not of an
-/// output without elements.
+/// Returns true if an output of zeros would pass as well, which makes a pass meaningless. False for
+/// an empty output.
 bool zeros_pass(DType dtype, const Oracle::Output& expected, const Tolerance& tolerance);
 
-/// "" unless an element still holds what it held before the run. For floating types poison is a NaN
-/// that no arithmetic makes, so one element tells; an integer may come to hold the same bits by
-/// right, so only whole rows of eight or more elements tell.
+/// Returns "" unless an element still holds its poison. Floating-point poison is a NaN that no
+/// arithmetic produces, so one element suffices; an integer result may equal its poison, so only
+/// whole rows of at least eight elements count.
 std::string unwritten(std::string_view name, const Tensor& before, const Tensor& after);
 
-/// "" when both hold the same bits, else the first difference.
+/// Returns "" if both tensors are bitwise equal, else the first difference.
 std::string difference(std::string_view name, const Tensor& first, const Tensor& second);
 
 }  // namespace rung::workbench

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a shell may complete a command line to: commands, options, and what each option says that it
-// accepts.
+// Shell completion of commands, options, and the values that each option declares.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -19,7 +18,8 @@ const CLI::Option* find_option(const CLI::App& app, const std::string& word) {
   return app.get_option_no_throw(word);
 }
 
-/// Bash cuts "--color=al" into "--color", "=" and "al", and replaces "al" alone.
+/// Rejoins words that Bash has split: "--color=al" arrives as "--color", "=" and "al", and Bash
+/// replaces "al" alone.
 bool join_cut_words(std::vector<std::string>& words) {
   bool last_was_cut = false;
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -37,11 +37,11 @@ bool join_cut_words(std::vector<std::string>& words) {
   return last_was_cut;
 }
 
-/// Position of the word to complete on the command line.
+/// Syntactic position of the word to complete.
 struct Place {
   const CLI::App* app;
-  const CLI::Option* value_of = nullptr;  // the option before the word, when that takes a value
-  std::size_t positionals = 0;            // given before it
+  const CLI::Option* value_of = nullptr;  // option before the word, if it takes a value
+  std::size_t positionals = 0;            // number given before the word
 };
 
 Place place_of(const CLI::App& program, const std::vector<std::string>& before) {
@@ -76,7 +76,7 @@ const CLI::Option* positional(const CLI::App& app, std::size_t index) {
 }
 
 std::vector<std::string> values(const CLI::Option& option, const Completing& completing) {
-  // A copy: that of `rung help` makes a program of its own, and this one's details are forgotten.
+  // A copy: completing `rung help` creates another Program, which clears the details of this one.
   const Candidates candidates = details(&option).candidates;
   if (candidates) return candidates(completing);
   if (option.get_type_name() == "FILE" || option.get_type_name() == "FOLDER") return {files};
@@ -120,7 +120,7 @@ std::vector<std::string> complete(const std::vector<std::string>& words) {
 
   const Program program;
   Place place = place_of(program.app, before);
-  std::string head;  // "--color=", which all candidates begin with
+  std::string head;  // prefix of all candidates, such as "--color="
   if (const std::size_t equals = word.find('=');
       word.starts_with("--") && equals != std::string::npos) {
     place.value_of = find_option(*place.app, word.substr(0, equals));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung completion: the script that makes a shell complete rung's command lines. The scripts only
-// pass the words on to this program, so that they know every operator and rung that it has.
+// rung completion: prints a shell's completion script. The scripts pass the words to this program,
+// which knows its operators and rungs.
 #include <fmt/format.h>
 
 #include <memory>
@@ -93,7 +93,7 @@ const Command self{{.name = "completion",
                     .summary = "a script that completes rung's command lines in a shell",
                     .setup = setup}};
 
-// What the scripts call, with the words of the command line behind "--".
+// Called by the scripts, with the words of the command line after "--".
 CommandSpec::Action setup_words(Parser) {
   return [] {
     for (const std::string& word : complete(words_behind())) fmt::print("{}\n", word);

@@ -15,7 +15,7 @@ namespace {
   throw Error(ErrorCode::invalid_argument, fmt::format("{}: {}", option, text));
 }
 
-/// One number for both axes, or one each.
+/// Returns the value for an axis: a single number applies to both axes.
 double of_axis(const Given& given, const char* name, std::size_t axis) {
   const std::vector<double>& shape = given.shape(name);
   return shape[shape.size() == 1 ? 0 : axis];

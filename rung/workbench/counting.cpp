@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running rungs for the figures that calculators compare.
+// Runs rungs under the counters, for comparison with the figures of calculators.
 #include "rung/workbench/counting.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace {
 
 using simt::record::Kernel;
 
-constexpr double max_operations = 1e8;  // of a problem; the simulated GPU does some 1e8 a second
+constexpr double max_operations = 1e8;  // per problem; the simulated GPU does some 1e8 per second
 
 double ratio(double of, double by) { return by == 0 ? 0 : of / by; }
 
@@ -53,7 +53,7 @@ double threads_per_block(const Kernel& kernel) {
 double shared_bytes_per_block(const Kernel& kernel) {
   return static_cast<double>(kernel.shared_bytes);
 }
-double barriers_per_block(const Kernel& kernel) {  // each is counted once per warp
+double barriers_per_block(const Kernel& kernel) {  // counted once per warp
   return ratio(static_cast<double>(kernel.totals.barriers), static_cast<double>(kernel.warps));
 }
 double sectors_per_store(const Kernel& kernel) {
@@ -93,7 +93,7 @@ Counted count(const Counting& counting) {
       counted.values.push_back(figure.of(one.total));
     }
     return counted;
-  } catch (const Error& error) {  // a shape that the operator does not take
+  } catch (const Error& error) {  // the operator rejects the shape
     return {{}, error.what()};
   }
 }

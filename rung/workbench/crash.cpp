@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fatal signals while a rung runs.
+// Handling of fatal signals while a rung runs.
 #include "rung/workbench/crash.hpp"
 
 #include <unistd.h>
@@ -14,12 +14,12 @@ namespace {
 constexpr int fatal_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 constexpr std::size_t longest_command = 1024;
 
-// A handler may only touch memory that was ready before the signal.
+// Preallocated: a signal handler must not allocate memory.
 char running[longest_command] = {};
 struct sigaction previous[std::size(fatal_signals)];
 
 void write_text(const char* text) {
-  // Nothing can be done about a failed write in a program that is going down.
+  // A failed write cannot be reported by a crashing program.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, std::strlen(text));
 }
 

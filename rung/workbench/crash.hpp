@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a kernel under test brings the whole program down, its user should learn which one it was.
+// Names the kernel under test if it crashes the program.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung crossover: from which size on a GPU is faster than the CPU, with copies or without.
+// rung crossover: the problem size from which a GPU is faster than the CPU, with or without copies.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,11 +27,10 @@ struct CrossoverRow {
   std::string problem;
   double cpu = 0;
   double gpu = 0;
-  double with_copies = 0;  // of what it reads to the GPU, and of what it writes back
+  double with_copies = 0;  // of inputs to the GPU and of results back
 };
 
-/// Copies as many bytes as a call reads and writes, from and to memory of the host that is not
-/// pinned.
+/// Copies as many bytes as a call reads and writes, from and to pageable host memory.
 class Copies {
  public:
   Copies(const Instance& instance, Device device)
@@ -75,7 +74,8 @@ CrossoverRow measure(const AnyOperator& op, const Problem& problem, Context& cpu
   return {problem.to_string(), samples[0].median(), samples[1].median(), samples[2].median()};
 }
 
-/// Growing sizes; of an operator without any here, those that `rung bench` takes on a CPU.
+/// Returns problems of growing size; if the operator has none here, the CPU problems of `rung
+/// bench`.
 std::vector<Problem> usual_problems(const AnyOperator& op) {
   std::vector<Problem> problems;
   if (op.name() == "elementwise") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung divergence: what a warp pays whose lanes take different paths.
+// rung divergence: cost of a warp whose lanes take different branches.
 #include "rung/bench/divergence.hpp"
 
 #include <algorithm>

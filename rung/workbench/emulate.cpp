@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung emulate: an ordinary CUDA program, compiled by the system's g++, run on the simulated GPU.
+// rung emulate: compiles an ordinary CUDA program with the system's g++ and runs it on the
+// simulated GPU.
 #include "rung/workbench/command.hpp"
 
 #include <fmt/format.h>
@@ -36,13 +37,13 @@ constexpr int exit_timed_out = 128 + SIGALRM;
 
 struct Options {
   emulate::Sources sources;
-  std::vector<std::string> words;  // sources and options of nvcc's
+  std::vector<std::string> words;  // sources and nvcc's options
   std::vector<std::string> sweeps;
   std::string json, order = "forward", capability, gpu, keep, checks = "repeated";
   bool build = false, toolchain = false, no_checks = false, no_streams = false, leaks = false,
        annotate = false, branches = false, counters = false, fix = false;
 
-  /// Returns whether anybody asks for what is counted.
+  /// Returns true if an option uses the counters.
   [[nodiscard]] bool counts() const {
     return !json.empty() || annotate || counters || !sweeps.empty();
   }
@@ -92,7 +93,7 @@ Outcome run_once(const Options& options, const std::string& program,
     std::filesystem::remove(old);
     std::filesystem::remove(old + ".texts");
   }
-  // Objects of a program that was built before register where their sources are.
+  // Objects of a prebuilt program register the paths of their sources.
   const bool built = emulate::is_built(options.sources.files.front());
   const std::string sources = built ? "" : std::filesystem::path(program).parent_path().string();
   std::vector<std::string> command = {program};
@@ -117,7 +118,7 @@ Outcome run_once(const Options& options, const std::string& program,
   if (ending.timed_out) {
     fmt::print(stderr, "rung: the program did not end within {} and was stopped\n",
                count_of(fmt::format("{}", options.timeout), "second"));
-    // A closed pipe, as behind `| head`, is no failure of the program's.
+    // SIGPIPE from a closed pipe, as with `| head`, is not a failure of the program.
   } else if (ending.signal != 0 && ending.signal != SIGPIPE && emulate::interrupted() == 0) {
     fmt::print(stderr, "rung: the program was ended by signal {} ({})\n", ending.signal,
                strsignal(ending.signal));
@@ -128,7 +129,7 @@ Outcome run_once(const Options& options, const std::string& program,
   return outcome;
 }
 
-/// Adds what the chip makes of the counters.
+/// Adds bound and roofline for the chip, computed from the counters.
 void add_chip(const Options& options, nlohmann::ordered_json& kernels) {
   const bench::Gpu* const gpu = find_gpu(options.gpu, options.sources.capability);
   add_occupancy(kernels, options.sources.capability, gpu != nullptr ? gpu->multiprocessors : 0);
@@ -174,7 +175,7 @@ int run_in_folder(const Options& options) {
       built ? std::filesystem::absolute(first).string() : emulate::compile(options.sources, place);
   Outcome worst;
   OrderedFindings merged;
-  // One order after another, for a program that shall be right under each.
+  // Runs the orders one after another, for a program that must be correct under each.
   for (const std::string& order : orders(options.order)) {
     Outcome outcome = run_once(options, program, words_behind(), order, folder.path());
     if (options.order == "all") {
@@ -204,7 +205,7 @@ int run_in_folder(const Options& options) {
   return worst.findings != 0 ? exit_findings : worst.exit_code;
 }
 
-/// Compiles and runs the program with one value of each macro.
+/// Compiles and runs the program with one value per macro.
 SweepRun run_swept(Options options, const SweptValues& values,
                    const std::vector<std::string>& definitions) {
   options.sources.definitions.insert(options.sources.definitions.end(), definitions.begin(),
@@ -241,7 +242,7 @@ int run_sweep(const Options& options) {
   return sweep_exit_code(runs, exit_findings);
 }
 
-/// Refuses what a sweep has no use for.
+/// Throws for options that do not combine with a sweep.
 void check_sweep(const Options& options) {
   (void)parse_sweeps(options.sweeps, options.sources.definitions);
   const std::pair<const char*, bool> others[] = {
@@ -261,7 +262,7 @@ void check_sweep(const Options& options) {
   }
 }
 
-/// Refuses options of nvcc's that name a product: nothing is left of a program that is run.
+/// Throws for nvcc's options that name an output file: a program that is run leaves none.
 void expect_no_product(const emulate::Sources& sources) {
   const std::pair<const char*, bool> products[] = {
       {"-o", !sources.output.empty()}, {"-c", sources.object_only}, {"-shared", sources.shared}};
@@ -296,7 +297,7 @@ int run(Options& options) {
   options.sources.capability =
       options.capability.empty() ? gpu->compute_capability : parse_capability(options.capability);
   options.sources.watched = !options.no_checks || options.counts();
-  // A second version takes a second core while it is compiled.
+  // Compiling a second version uses a second core.
   options.sources.twice = options.sources.watched && options.checks != "always" &&
                           std::thread::hardware_concurrency() > 1;
   if (options.branches && !options.counts()) {
@@ -304,7 +305,7 @@ int run(Options& options) {
                 "--branches: counts for --json, --counters or --annotate, none of which is given");
   }
   if (options.counts()) {
-    // Of a hook that ends a function the address would else be that of the caller.
+    // Without this, a tail call of a hook would report the caller's address.
     options.sources.options.insert(options.sources.options.end(),
                                    {"-fsanitize-coverage=trace-pc", "-fno-optimize-sibling-calls"});
   }
@@ -312,7 +313,7 @@ int run(Options& options) {
   try {
     return options.sweeps.empty() ? run_in_folder(options) : run_sweep(options);
   } catch (const std::exception&) {
-    // Whoever sent the signal knows; and a closed pipe takes no message.
+    // The sender of the signal knows; and a closed pipe accepts no message.
     if (const int signal = emulate::interrupted(); signal != 0) return 128 + signal;
     throw;
   }
@@ -360,7 +361,7 @@ CommandSpec::Action setup(Parser app) {
                  "seconds that the program may run, compiling apart, before it is stopped")
       .not_negative();
   app.add_option("--threads", options->threads, "CPU threads; default: every core")
-      .between(0, 4096);  // 0 is every core, as nvcc --threads=0 means it
+      .between(0, 4096);  // 0: every core, as in nvcc --threads=0
   app.add_option("--devices", options->devices, "GPUs that the program finds; default 1")
       .between(1, 64);
   app.add_flag(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung emulate and rung nvcc in a build without the simulated GPU: says how to get one.
+// rung emulate and rung nvcc in a build without the simulated GPU: print how to get one.
 #include "rung/workbench/command.hpp"
 
 namespace rung::workbench {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the counters of an emulated kernel to the least time in which a GPU can do what was counted.
+// Computes the least time of an emulated kernel on a GPU from its counters.
 #include "rung/workbench/emulate_bound.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ std::uint64_t count(const ordered_json& of, const char* name) {
   return of.at(name).get<std::uint64_t>();
 }
 
-/// Returns the figures that bounds are made of.
+/// Returns the counters that bounds are computed from.
 Kernel counted_kernel(const ordered_json& json) {
   const ordered_json& totals = json.at("totals");
   const ordered_json& waits = json.at("waits");
@@ -58,7 +58,8 @@ Kernel counted_kernel(const ordered_json& json) {
   return kernel;
 }
 
-/// Adds operations, whose kinds have peaks of their own: the pace becomes that of their mixture.
+/// Adds operations to the work. Kinds of operations have different peaks; the pace becomes that of
+/// their mixture.
 void add_arithmetic(const ordered_json& kernel, const bench::Gpu& gpu, bench::CountedWork& work,
                     bench::GpuPace& pace) {
   const ordered_json& done = kernel.at("operations");
@@ -72,7 +73,7 @@ void add_arithmetic(const ordered_json& kernel, const bench::Gpu& gpu, bench::Co
   work.operations = f32 + f64 + products;
   const double seconds = f32 / rate("f32") + f64 / rate("f64") + products / rate("f16");
   if (seconds > 0) pace.operations_per_second = work.operations / seconds;
-  // A multiplication and the addition behind it may be one instruction.
+  // A multiplication and a following addition may fuse into one instruction.
   constexpr double lanes = 32;
   work.instructions +=
       (std::max(number("additions"), number("multiplications")) + number("divisions")) / lanes;

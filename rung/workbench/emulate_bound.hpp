@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least time of the kernels of an emulated program, by the roofs of `rung explain`.
+// Least time of an emulated program's kernels, by the roofs of `rung explain`.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,9 +8,8 @@
 
 namespace rung::workbench {
 
-/// Adds `bound` to each of `kernels`, as simt::record::to_json writes them: the least time on a
-/// published GPU were all its SMs kept busy, and the unit that binds. Reads `occupancy`, which must
-/// be there. `gpu` null: nothing is added.
+/// Adds `bound` to each of `kernels` (JSON of simt::record::to_json): the least time on a published
+/// GPU with all SMs busy, and the limiting unit. Requires `occupancy`. No effect if `gpu` is null.
 void add_bound(nlohmann::ordered_json& kernels, const bench::Gpu* gpu);
 
 }  // namespace rung::workbench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making fixes in copies of the sources.
+// Applies fixes in copies of the sources.
 #include "rung/workbench/emulate_fix.hpp"
 
 #include <fmt/format.h>
@@ -23,8 +23,9 @@ struct TextChange {
   std::string kind, from, text;
 
   [[nodiscard]] bool inserts() const { return from.empty(); }
-  /// Changes are made from the end of the file on, so that the lines of the others stay. Of those
-  /// in front of one line the fence comes first, and so is made last.
+  /// Sort key: changes are made from the end of the file, so that earlier line numbers stay valid.
+  /// Of insertions before one line, the fence must come first in the file and is therefore made
+  /// last.
   [[nodiscard]] auto rank() const {
     return std::tuple(-line, inserts(), kind == "fence", from, text);
   }
@@ -41,7 +42,7 @@ std::size_t line_begin(const std::string& text, int line) {
   return at;
 }
 
-/// Returns the blanks that a line in front of this one begins with.
+/// Returns the indentation for a line inserted before the line at `begin`.
 std::string indentation(const std::string& text, std::size_t begin) {
   const std::size_t end = std::min(text.find_first_not_of(" \t", begin), text.size());
   std::string blanks = text.substr(begin, end - begin);
@@ -49,7 +50,7 @@ std::string indentation(const std::string& text, std::size_t begin) {
   return blanks;
 }
 
-/// Returns false if the text that is to be replaced is not there.
+/// Applies a change; returns false if the text to replace is not found.
 bool make(const TextChange& change, std::string& text) {
   const std::size_t begin = line_begin(text, change.line);
   if (change.inserts()) {

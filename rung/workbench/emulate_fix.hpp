@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources with the fixes of findings made: rung emulate --fix.
+// Applies the fixes of findings to copies of the sources: rung emulate --fix.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,9 +11,9 @@ namespace rung::workbench {
 /// Returns "folder/name.fixed.cu" for "folder/name.cu".
 std::string fixed_path(const std::string& source);
 
-/// Makes the fixes of all findings, as the JSON of `rung emulate` has them, and writes each changed
-/// source beside the original. Returns what to tell, a line each. Throws Error where a file to be
-/// written is one of `sources`, or cannot be written.
+/// Applies the fixes of all findings (JSON of `rung emulate`) and writes each changed source beside
+/// the original. Returns messages, one per line. Throws Error if an output file is one of `sources`
+/// or cannot be written.
 std::vector<std::string> write_fixed(const nlohmann::ordered_json& findings,
                                      const std::vector<std::string>& sources);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung nvcc: nvcc's command line for the simulated GPU.
+// rung nvcc: accepts nvcc's command line and compiles for the simulated GPU.
 #include "rung/emulate/nvcc.hpp"
 
 #include <memory>
@@ -20,7 +20,7 @@ int run_words(const std::vector<std::string>& words) {
   return exit_good;
 }
 
-/// Options as help and shells know them. nvcc_words.cpp reads the command line itself.
+/// Options for help and completion. nvcc_words.cpp parses the command line itself.
 struct NvccHelp {
   std::string text;
   bool given = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merging findings of several orders, and the words for them.
+// Merges findings of several thread orders and formats them.
 #include "rung/workbench/emulate_orders.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// "a", "a and b", "a, b and c".
+/// Formats a list: "a", "a and b", "a, b and c".
 std::string enumerated(const std::vector<std::string>& words) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -22,13 +22,13 @@ std::string enumerated(const std::vector<std::string>& words) {
   return text;
 }
 
-/// "order reverse", "orders forward and reverse".
+/// Formats orders: "order reverse", "orders forward and reverse".
 std::string order_list(const std::vector<std::string>& orders) {
   return (orders.size() == 1 ? "order " : "orders ") + enumerated(orders);
 }
 
-/// Equal for findings of different runs that are one. Which side of a race is seen first depends on
-/// the order, so that its lines have none.
+/// Returns a key that is equal for the same finding in different runs. Ignores which access of a
+/// race comes first: that depends on the order.
 std::string identity(const ordered_json& finding) {
   const auto place = [&](const char* file, const char* line) {
     return fmt::format("{}:{}", finding.value(file, ""), finding.value(line, 0));
@@ -48,7 +48,8 @@ void OrderedFindings::add(const std::string& order, int exit_code, const ordered
   for (std::size_t i = 0; i < findings.size(); ++i) {
     const ordered_json& finding = findings[i];
     const std::string key = identity(finding);
-    // One run may have two findings that look alike: they are two in the next run, too.
+    // Equal findings within one run stay distinct, and are matched one to one with those of the
+    // next run.
     const auto same = std::find_if(merged_.begin(), merged_.end(), [&](const Merged& one) {
       return one.runs.back() != run && identity(one.finding) == key;
     });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings of one program under several orders of its threads, each reported once.
+// Merges findings of one program under several thread orders.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,16 +8,17 @@
 
 namespace rung::workbench {
 
-/// Merges the findings of runs under different orders. Two findings of different runs are one when
-/// they agree in kind, memory space and lines; threads and elements differ from order to order.
+/// Merges the findings of runs under different orders. Findings of different runs are merged if
+/// they agree in kind, memory space and lines; threads and elements differ between orders.
 class OrderedFindings {
  public:
-  /// Adds a run. `texts` are the findings as text, in the same order, then what else the run told.
+  /// Adds a run. `texts`: the findings as text, in the same order, followed by further messages of
+  /// the run.
   void add(const std::string& order, int exit_code, const nlohmann::ordered_json& findings,
            const std::vector<std::string>& texts);
 
-  /// Returns what to print: each finding with the orders under which it appears, then further
-  /// notes, and the exit codes where they differ between orders.
+  /// Returns the report: each finding with the orders under which it appears, further messages, and
+  /// exit codes if they differ between orders.
   [[nodiscard]] std::string text() const;
   /// Returns the findings for --json: each with a list `orders`.
   [[nodiscard]] nlohmann::ordered_json json() const;

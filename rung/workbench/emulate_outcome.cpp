@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading the reports of a program's processes.
+// Reads the reports of a program's processes.
 #include "rung/workbench/emulate_outcome.hpp"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ Outcome read_outcome(const std::string& path) {
   outcome.findings = std::strtoull(text.c_str(), nullptr, 10);
   if (line != std::string::npos) outcome.fields = text.substr(line + 1);
   if (!std::filesystem::exists(path + ".texts")) return outcome;
-  const std::string texts = read_text_file(path + ".texts");  // each ends with a null
+  const std::string texts = read_text_file(path + ".texts");  // each ends with a null character
   for (std::size_t at = 0, end = 0; (end = texts.find('\0', at)) != std::string::npos;
        at = end + 1) {
     auto& list = outcome.texts.size() < outcome.findings ? outcome.texts : outcome.notes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program left that ran on the simulated GPU: its exit code and the report of its runtime.
+// Results of a program that ran on the simulated GPU: its exit code and its runtime's report.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ struct Outcome {
   int exit_code = 0;
   std::size_t findings = 0;
   std::string fields;
-  std::vector<std::string> texts, notes;  // of findings, and what else it told; of several orders
+  std::vector<std::string> texts, notes;  // of findings, and further messages; for several orders
 
   [[nodiscard]] nlohmann::ordered_json parsed() const {
     return nlohmann::ordered_json::parse("{" + fields + "}");
@@ -22,13 +22,13 @@ struct Outcome {
   void take(const nlohmann::ordered_json& report);
 };
 
-/// Returns the files of a program's processes: of the first that of this name, of others one beside
-/// it, with their number behind a dot.
+/// Returns the report files of a program's processes: `path` for the first process, `path`.N for
+/// others.
 std::vector<std::string> report_files(const std::string& path);
-/// Reads all of them as one.
+/// Reads and merges all report files.
 Outcome read_outcomes(const std::string& path);
 
-/// Throws Error(io), before anything runs in vain, for a file of --json that cannot be written.
+/// Throws Error(io) if the file of --json cannot be written, before anything runs.
 void check_report_path(const std::string& path);
 
 }  // namespace rung::workbench

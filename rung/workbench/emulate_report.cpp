@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Occupancy and totals of the kernels of an emulated program.
+// Occupancy and totals of an emulated program's kernels.
 #include "rung/workbench/emulate_report.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +21,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// The closest that is known and no newer, as the simulated device chooses its model.
+/// Returns the SM model of the newest known compute capability up to `capability`, else the oldest;
+/// the simulated device chooses its model in the same way.
 const bench::Multiprocessor& multiprocessor(int capability) {
   const bench::Multiprocessor* best = &bench::multiprocessors().front();
   for (const bench::Multiprocessor& one : bench::multiprocessors()) {
@@ -44,11 +45,11 @@ ordered_json occupancy_of(const ordered_json& kernel, const bench::Multiprocesso
             {"limited_by", one.limited_by()},
             {"blocks_by", limits}};
   } catch (const Error&) {
-    return {};  // no such block fits
+    return {};  // the block does not fit
   }
 }
 
-/// Rounds of as many blocks as the chip holds at once that the largest launch needs.
+/// Returns the number of waves of the largest launch.
 ordered_json waves_of(const ordered_json& kernel, int multiprocessors) {
   const ordered_json& held = kernel.at("occupancy");
   if (held.is_null() || multiprocessors == 0) return {};
@@ -62,7 +63,7 @@ ordered_json waves_of(const ordered_json& kernel, int multiprocessors) {
   return static_cast<double>(blocks) / at_once;
 }
 
-/// Null where operations or caches are not known.
+/// Returns the roofline position; null if operations or caches are unknown.
 ordered_json roofline_of(const ordered_json& kernel, const bench::Gpu& gpu) {
   const ordered_json& done = kernel.at("operations");
   const ordered_json& caches = kernel.at("caches");
@@ -73,7 +74,7 @@ ordered_json roofline_of(const ordered_json& kernel, const bench::Gpu& gpu) {
   const double products = total.at("matrix_operations").get<double>();
   const double bulk =
       total.at("bulk_load_bytes").get<double>() + total.at("bulk_store_bytes").get<double>();
-  // What is left in L2 goes to memory some time.
+  // Dirty data left in L2 is eventually written to memory.
   const double bytes = caches.at("dram_read_bytes").get<double>() +
                        caches.at("dram_write_bytes").get<double>() +
                        caches.at("dirty_bytes").get<double>() + bulk;
@@ -101,7 +102,7 @@ std::string number(const ordered_json& value) {
   return value.is_null() ? "-" : fmt::format("{:.3g}", value.get<double>());
 }
 
-/// 20.3 of 0.203; "-": nothing was divided.
+/// Formats a share: 0.203 as 20.3 %, null (nothing was divided) as "-".
 std::string percent(const ordered_json& share) {
   return share.is_null() ? "-" : fmt::format("{:.3g} %", 100 * share.get<double>());
 }
@@ -116,7 +117,7 @@ std::string seconds_text(double seconds) {
                          : fmt::format("{:.3g} us", seconds * 1e6);
 }
 
-/// The lines that ask most of L2: what the model of the caches makes of each.
+/// Lists the lines with the most L2 traffic, by the cache model.
 std::string cache_lines(const ordered_json& kernel) {
   constexpr std::size_t most = 4;
   const auto asked = [](const ordered_json& line) { return line.at("l2_sectors").get<double>(); };
@@ -143,7 +144,7 @@ std::string cache_lines(const ordered_json& kernel) {
   return text;
 }
 
-/// Operations, caches and the roof they are under.
+/// Formats operations, cache traffic and roofline position.
 std::string work_text(const ordered_json& kernel) {
   std::string text;
   const ordered_json& done = kernel.at("operations");
@@ -185,7 +186,8 @@ std::string work_text(const ordered_json& kernel) {
                     number(roof.at("operations_per_byte")), roof.at("ridge_point").get<double>());
 }
 
-/// Returns the rounds of lanes that access one address, or different constants; "" without any.
+/// Formats serialization: rounds of lanes that access one address atomically, or different
+/// constants; "" if there are none.
 std::string rounds_text(const ordered_json& kernel) {
   std::string text;
   const auto add = [&](const char* what, const char* name) {

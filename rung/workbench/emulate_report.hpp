@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `rung emulate` tells of kernels beyond what was counted in each line.
+// Per-kernel results of `rung emulate`, beside the counters per line.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,21 +9,20 @@
 
 namespace rung::workbench {
 
-/// Adds to each of `kernels`, as simt::record::to_json writes them, how many of its largest block a
-/// SM of this compute capability (90 for 9.0) holds at once, and what limits that; and how many
-/// waves of blocks its largest grid is on so many SMs (0: not known).
+/// Adds occupancy to each of `kernels` (JSON of simt::record::to_json): how many blocks of its
+/// largest size an SM of this compute capability (90 for 9.0) holds, the limiting resource, and the
+/// waves of its largest grid on `multiprocessors` SMs (0: unknown).
 void add_occupancy(nlohmann::ordered_json& kernels, int capability, int multiprocessors);
 
-/// The published GPU of this name; by "" the first of the compute capability, null: there is none.
-/// Throws Error(invalid_argument) that lists the names.
+/// Returns the published GPU of this name; for "", the first of the compute capability, or null if
+/// there is none. Throws Error(invalid_argument) that lists the names.
 const bench::Gpu* find_gpu(const std::string& name, int capability);
 
-/// Adds to each of `kernels` where it stands under the roofs of a published GPU, by the operations
-/// of all threads and the bytes that the model of the caches moves from and to memory. `gpu` null:
-/// nothing is added.
+/// Adds to each of `kernels` its position under a published GPU's roofline: operations of all
+/// threads, and bytes to and from memory by the cache model. No effect if `gpu` is null.
 void add_roofline(nlohmann::ordered_json& kernels, const bench::Gpu* gpu);
 
-/// A few lines per kernel.
+/// Returns a few lines of text per kernel.
 std::string kernel_summary(const nlohmann::ordered_json& kernels);
 
 }  // namespace rung::workbench

@@ -53,7 +53,7 @@ SweptMacro parse_sweep(const std::string& given) {
   return macro;
 }
 
-/// "multiply" of "multiply(float const*, int)".
+/// Returns the unqualified name: "multiply" for "multiply(float const*, int)".
 std::string name_of(const ordered_json& kernel) {
   const std::string name = printable(kernel.at("name").get<std::string>());
   return name.substr(0, name.find('('));
@@ -64,7 +64,8 @@ double moved_bytes(const ordered_json& kernel) {
   return bytes.at("global_moved").get<double>() + bytes.at("bulk").get<double>();
 }
 
-/// Barriers and shuffles that the longest warp of a block comes to; null where no block ran.
+/// Returns the barriers and shuffles on the longest path of a warp in a block; null if no block
+/// ran.
 ordered_json depth_of_kernel(const ordered_json& kernel) {
   const ordered_json& longest = kernel.at("waits").at("longest");
   const double blocks = kernel.at("blocks").get<double>();
@@ -72,7 +73,7 @@ ordered_json depth_of_kernel(const ordered_json& kernel) {
   return (longest.at("barriers").get<double>() + longest.at("exchanges").get<double>()) / blocks;
 }
 
-/// Operations of all threads for each byte moved between SMs and L2; null where either is unknown.
+/// Returns operations of all threads per byte moved between SMs and L2; null if either is unknown.
 ordered_json intensity_of(const ordered_json& kernel) {
   const ordered_json& done = kernel.at("operations");
   const double bytes = moved_bytes(kernel);
@@ -118,7 +119,7 @@ bool several_kernels(const std::vector<SweepRun>& runs) {
                      [](const SweepRun& run) { return run.kernels.size() > 1; });
 }
 
-/// Returns whether all runs have the same figures, so that the macro seems to change nothing.
+/// Returns true if all runs have equal figures, which suggests that the macro has no effect.
 bool all_alike(const std::vector<SweepRun>& runs) {
   const auto figures = [](const SweepRun& run) {
     std::vector<std::vector<std::string>> all;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of nvcc and sources among the words of `rung emulate`.
+// Parses sources and nvcc's options among the words of `rung emulate`.
 #include "rung/workbench/emulate_words.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 namespace rung::workbench {
 namespace {
 
-/// Libraries that the emulated runtime takes the place of.
+/// Returns true for libraries that the emulated runtime replaces.
 bool is_runtime(std::string_view library) {
   constexpr std::string_view ours[] = {"-lcudart", "-lcudart_static", "-lcuda",    "-lcudadevrt",
                                        "-lcurand", "-lcublas",        "-lcublasLt"};
@@ -87,12 +87,12 @@ class WordReader {
     sources_.files.push_back(as_path(file));
   }
 
-  /// The compiler would take @name for a list of its options in a file `name`.
+  /// Returns the file name in a form that the compiler does not read as a response file (@name).
   static std::string as_path(const std::string& file) {
     return file.starts_with('@') ? "./" + file : file;
   }
 
-  /// The value of an option, behind = or in the next word.
+  /// Returns the value of an option, after = or in the next word.
   std::string value_of(const std::string& word) {
     std::string value;
     if (const std::size_t equals = word.find('='); equals != std::string::npos) {
@@ -150,7 +150,7 @@ class WordReader {
       const std::string value = value_of(word);
       if (!is_runtime(word + value)) sources_.libraries.push_back(word + value);
     } else if ((word.starts_with("-l") || word.starts_with("-L")) &&
-               !emulate::nvcc_option_kind(name).known) {  // no library: -lineinfo
+               !emulate::nvcc_option_kind(name).known) {  // not a library: -lineinfo, for example
       if (!is_runtime(word)) sources_.libraries.push_back(word);
     } else if (word == "-w" || word == "--disable-warnings") {
       pass("-w");
@@ -161,7 +161,7 @@ class WordReader {
     }
   }
 
-  /// Reads an option that may be nvcc's, of no effect here, or the compiler's.
+  /// Parses any other option: nvcc's, which has no effect here, or the host compiler's.
   void read_other(const std::string& word, const std::string& name) {
     const emulate::NvccOptionKind kind = emulate::nvcc_option_kind(name);
     if (kind.known && kind.has_effect) {
@@ -195,13 +195,14 @@ class WordReader {
 }  // namespace
 
 void read_emulate_words(const std::vector<std::string>& words, emulate::Sources& sources) {
-  // "-D" alone would make the compiler take its next option for the macro, and "-I" for the folder.
+  // A bare "-D" would make the compiler take its next option as the macro, a bare "-I" as the
+  // folder.
   for (const std::string& one : sources.definitions) expect_macro(one);
   for (const std::string& folder : sources.include) {
     if (!folder.empty()) continue;
     throw Error(ErrorCode::invalid_argument, "-I: '' given; accepted: a folder of headers");
   }
-  // -x cu holds for all files, also those in front of it.
+  // -x cu applies to all files, including earlier ones.
   for (std::size_t i = 0; i < words.size(); ++i) {
     sources.all_cuda |= words[i] == "-x" && i + 1 < words.size() && words[i + 1] == "cu";
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of `rung emulate` that are not its own options: sources, and options of nvcc.
+// The words of `rung emulate` other than its own options: sources and nvcc's options.
 #pragma once
 
 #include <string>
@@ -9,8 +9,9 @@
 
 namespace rung::workbench {
 
-/// Adds sources and options to `sources`. Options that concern chips alone do nothing. Throws
-/// Error(invalid_argument) that names an option that nvcc does not have, or a file that is no CUDA.
+/// Adds sources and options to `sources`. Options that only concern code generation for GPUs are
+/// ignored. Throws Error(invalid_argument) that names an option unknown to nvcc, or a file that is
+/// not CUDA.
 void read_emulate_words(const std::vector<std::string>& words, emulate::Sources& sources);
 
 }  // namespace rung::workbench

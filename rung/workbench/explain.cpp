@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung explain: why a rung is as fast as it is - what it says of itself, what it declares, what the
-// simulated GPU counted, and how that differs from the rung before.
+// rung explain: why a rung is as fast as it is: its header comment, its declared cost, the counters
+// of the simulated GPU, and the differences from the previous rung.
 #include "rung/workbench/explain.hpp"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ namespace {
 
 /// The simulated GPU runs some ten million simple steps a second: more would take minutes.
 constexpr double max_steps = 3e7;       // product of the extents
-constexpr double max_operations = 1e9;  // of a problem with iterations, say; warps do 32 at a time
+constexpr double max_operations = 1e9;  // limits iterations, for example; a warp does 32 at a time
 
 struct Options {
   std::string target;
@@ -37,7 +37,7 @@ struct Options {
   bool choice = false;
 };
 
-/// The ladder to explain: the one asked for; else that of the simulated GPU, if the rung is on it.
+/// Returns the ladder to explain: the requested one, else the simulated GPU if the rung is on it.
 Backend backend_of(const AnyOperator& op, const std::string& rung, const std::string& asked) {
   if (!asked.empty()) {
     const Backend backend = parse_backend(asked);
@@ -66,15 +66,15 @@ void expect_quick(const AnyOperator& op, const Problem& problem, Backend backend
                           problem.to_string(), steps, operations, max_steps, max_operations));
 }
 
-/// A problem made on the device that its rungs run on.
+/// A problem constructed on the device of its rungs.
 struct Made {
   Problem problem;
   std::unique_ptr<Instance> instance;
-  std::string_view rung;  // the only one that runs on it; "": any that takes it
+  std::string_view rung;  // the only rung explained on it; "": any that supports it
 };
 
-/// The problems that rungs are explained on: the one given; or the operator's own choice; or its
-/// usual ones, that which most rungs take first.
+/// Problems that rungs are explained on: the given one, else the operator's choice, else its usual
+/// problems, starting with the one that most rungs support.
 class Problems {
  public:
   Problems(const AnyOperator& op, Backend backend, const std::vector<std::string>& words)
@@ -83,7 +83,7 @@ class Problems {
     if (given.size() > 1) {
       throw Error(ErrorCode::invalid_argument, "problem: several given; accepted: one");
     }
-    // Nothing runs but on the simulated GPU.
+    // Kernels run only on the simulated GPU.
     const bool runs = backend == Backend::simt;
     const Device device{runs ? backend : Backend::cpu, 0};
     if (!given.empty()) {
@@ -114,15 +114,15 @@ class Problems {
   }
 
   [[nodiscard]] const Problem& first() const { return made_.front().problem; }
-  /// Explains the rung on the problem that names it, else on the first that it supports, together
-  /// with `other` if possible.
+  /// Explains the rung on the problem that names it, else on the first problem that it supports,
+  /// preferably one that `other` supports too.
   [[nodiscard]] Explained explain(const RungInfo& rung, const RungInfo* other = nullptr) const {
     const Made& made = choose(rung, other);
     Explained one = explain_rung(rung, made.problem, *made.instance);
     ask_simulated(op_, one);
     return one;
   }
-  /// The rung before, where `one` ran if it takes that.
+  /// Explains the previous rung, on the problem of `one` if it supports that.
   [[nodiscard]] Explained explain_before(const RungInfo& before, const Explained& one) const {
     const auto same = std::find_if(made_.begin(), made_.end(), [&](const Made& made) {
       return made.problem == one.problem && takes(made, before);
@@ -160,7 +160,7 @@ class Problems {
   }
 
   const AnyOperator& op_;
-  std::optional<Context> context_;  // of the simulated GPU, where its rungs are explained
+  std::optional<Context> context_;  // simulated GPU, if its rungs are explained
   std::vector<Made> made_;
 };
 
@@ -184,7 +184,8 @@ std::unique_ptr<LargerProblem> larger_problem(const AnyOperator& op, Backend bac
   return std::make_unique<LargerProblem>(op, options.at);
 }
 
-/// Returns the bound of the rung before over this one's, where both were counted on one problem.
+/// Returns the previous rung's bound divided by this rung's, if both were counted on the same
+/// problem; else 0.
 double gain_of(const AnyOperator& op, const Explained& one, const std::vector<Explained>& rungs) {
   const RungInfo* const before = rung_before(op, *one.rung);
   const auto at = std::find_if(rungs.begin(), rungs.end(), [&](const Explained& other) {
@@ -253,7 +254,8 @@ int explain_one(const AnyOperator& op, const RungInfo& rung, Options& options) {
   return exit_good;
 }
 
-/// Explains the choice of the backend that programs use, or of the one given: simt's is an H200's.
+/// Explains the library's choice on the default backend or the given one; for simt, the choice on
+/// an H200.
 int choice_of(const AnyOperator& op, const Target& target, const Options& options) {
   if (!target.rung.empty() || options.problem.empty() || options.json || options.annotate ||
       !options.at.empty()) {
@@ -281,7 +283,7 @@ int run(Options options) {
         "lines anyway");
   }
   ChipChoice& chip = options.chip;
-  // OpenCL's device may be anything.
+  // The OpenCL device may be of any kind.
   if (backend == Backend::opencl && chip.gpu.empty() &&
       chip.bandwidth.empty() != chip.peak.empty()) {
     throw Error(ErrorCode::invalid_argument,

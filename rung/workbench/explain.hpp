@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `rung explain` knows of a rung on one problem: what it says of itself, what it declares to
-// cost, and what the simulated GPU counted when it ran.
+// Data of `rung explain` about a rung on one problem: its header comment, its declared cost, and
+// the counters of its run on the simulated GPU.
 #pragma once
 
 #include <memory>
@@ -19,130 +19,132 @@
 
 namespace rung::workbench {
 
-/// A chip's ceilings.
+/// Ceilings of a chip.
 struct Chip {
   std::string name;
   bench::Ceiling ceiling;
-  bench::GpuPace pace;  // without rates of memory and arithmetic, which are the ceiling's
-  const bench::Multiprocessor* multiprocessor = nullptr;  // of a GPU whose capability is known
-  std::string remark;                                     // on its ceilings
+  bench::GpuPace pace;  // without memory and arithmetic rates, which are in the ceiling
+  const bench::Multiprocessor* multiprocessor = nullptr;  // null: unknown, or not a GPU
+  std::string remark;                                     // source of its ceilings
 
-  /// 90 for 9.0; 0: not known.
+  /// Returns the compute capability: 90 for 9.0; 0: unknown.
   [[nodiscard]] int capability() const {
     return multiprocessor != nullptr ? multiprocessor->capability : 0;
   }
 };
 struct ChipChoice {
-  std::string gpu;                             // a published one, or "cpu"
-  std::string bandwidth, peak;                 // given by hand, "" if not
-  std::shared_ptr<const bench::Machine> here;  // this machine, once it was needed
+  std::string gpu;                             // name of a published GPU, or "cpu"
+  std::string bandwidth, peak;                 // given on the command line; "" if not
+  std::shared_ptr<const bench::Machine> here;  // this machine; null until it is needed
 };
 
 /// One rung on one problem.
 struct Explained {
   const RungInfo* rung = nullptr;
   Problem problem;
-  RungHeader header;        // empty where the source is not here
-  Cost compulsory;          // what any implementation must move and compute
-  Cost declared;            // what this one says that it does; bytes 0: it says nothing
-  double written = 0;       // the share of the compulsory bytes that is written
-  std::string why_not_run;  // "" when it ran, and was counted
+  RungHeader header;        // empty if the source is not available
+  Cost compulsory;          // bytes and operations of any implementation
+  Cost declared;            // of this rung; bytes 0: not declared
+  double written = 0;       // fraction of the compulsory bytes that is written
+  std::string why_not_run;  // "" if it ran and was counted
   std::vector<simt::record::Kernel> kernels;
   simt::record::Kernel total;  // of all kernels
-  Chip chip;                   // that it is held against
-  // The larger problem that the bound is of, if it is not `problem`: what it costs, and what was
-  // counted with one extent after the other doubled.
+  Chip chip;                   // reference chip
+  // The larger problem `at` that the bound is for, if not `problem`: its cost, and counters of runs
+  // with one extent doubled at a time.
   struct Doubled {
-    double ratio = 1;  // of that extent, large over counted
+    double ratio = 1;  // of the extent: large over counted
     std::vector<simt::record::Kernel> kernels;
   };
   std::optional<Problem> at;
   Cost cost_at;
   std::vector<Doubled> doubled;
 
-  bool refused = false;  // it does not take the problem, on whatever backend
-  double gain = 0;       // how many times faster than the rung before, by the bounds; 0: not known
+  bool refused = false;  // does not support the problem, on any backend
+  double gain = 0;       // speedup over the previous rung, by the bounds; 0: unknown
 
   [[nodiscard]] bool counted() const { return why_not_run.empty(); }
 };
 
-/// Runs the rung where its kernels can be counted, once. Not run: rungs of a CPU, and those that do
-/// not take the problem. `instance` is the problem on the rung's device.
+/// Runs the rung once under the counters. Rungs of a CPU and rungs that do not support the problem
+/// are not run. `instance` is the problem on the device of the rung.
 Explained explain_rung(const RungInfo& rung, const Problem& problem, Instance& instance);
 
-/// Asks the rung of the same name on the simulated GPU whether it takes the problem, where the
-/// rung's own device cannot be asked.
+/// Checks whether the rung of the same name on the simulated GPU supports the problem, if the
+/// rung's own device is absent.
 void ask_simulated(const AnyOperator& op, Explained& one);
 
-/// The rung that this one says it improves on; else the one before it on its ladder; null: none.
+/// Returns the rung that this one improves on according to its header, else its predecessor on the
+/// ladder; null: none.
 const RungInfo* rung_before(const AnyOperator& op, const RungInfo& rung);
 
-/// Bytes that crossed between SMs and L2: 32 for each sector of loads, stores and atomics, and what
-/// bulk and tensor copies moved.
+/// Returns the bytes moved between SMs and L2: 32 per sector of loads, stores and atomics, plus the
+/// bytes of bulk and tensor copies.
 double counted_bytes(const simt::record::Counters& counters);
 
-/// Returns the barriers and shuffles that the longest warp of a block passes one after another, the
-/// mean of a launch's blocks, summed over the launches: the depth in steps, as far as threads wait
-/// for each other within a block.
+/// Returns the barriers and shuffles on the longest path of a warp in a block: the mean over the
+/// blocks of a launch, summed over launches. This is the depth in steps, as far as threads of a
+/// block synchronize.
 double depth_of(const simt::record::Kernel& kernel);
 
-/// A counted number: its name in JSON, what it is called in a table.
+/// A counted figure: its JSON key and its table title.
 struct Metric {
   const char* key;
   const char* label;
   double (*of)(const simt::record::Kernel& kernel);
   bool ratio = false;  // printed with decimals
-  // Of a mean: what it is the mean of.
+  // Distribution of which the figure is the mean; null: not a mean.
   const simt::record::Distribution& (*spread)(const simt::record::Kernel& kernel) = nullptr;
 };
 const std::vector<Metric>& metrics();
 
-/// The chip, with the ceilings that apply to the problem.
+/// Returns the chip with the ceilings that apply to the problem.
 Chip choose_chip(ChipChoice& choice, const Problem& problem, const Explained& one);
 
-/// One point under the roof.
+/// A position under the roofline.
 struct Position {
   const char* key;
   const char* label;
   Cost cost;
   [[nodiscard]] double intensity() const { return cost.operations / cost.bytes; }
 };
-/// Returns the positions by compulsory, declared and counted bytes: each sector once per launch,
-/// then as often as it was requested.
+/// Returns the positions by compulsory, declared and counted bytes; counted bytes once with each
+/// sector counted once per launch, once with every request.
 std::vector<Position> positions(const Explained& one);
 constexpr const char* each_sector_once = "distinct";
 constexpr const char* counted_sectors = "counted";
 
-/// Returns what was counted of a kernel that does not depend on the chip, without operations.
+/// Returns the counted work of a kernel that does not depend on the chip, without operations.
 bench::CountedWork work_of(const simt::record::Kernel& kernel);
-/// Returns the work of each kernel; of `at`, where there is one. Empty where nothing was counted.
+/// Returns the work of each kernel, on the problem `at` if there is one. Empty if nothing was
+/// counted.
 std::vector<bench::CountedWork> counted_work(const Explained& one);
-/// Returns the bound of the counted work: of `at` with the grid's waves, else as if the grid kept
-/// all SMs busy. Empty where nothing was counted, or the chip's pace is not known.
+/// Returns the bound of the counted work: on `at` with the grid's waves, else as if the grid kept
+/// all SMs busy. Empty if nothing was counted or the chip's pace is unknown.
 std::optional<bench::Bound> bound_of(const Explained& one);
 
-/// The least time under the roofs, and the roof that gives it.
+/// Least time under the roofline, and the limiting roof.
 struct AtBest {
   double seconds = 0;  // 0: no roof is known
   std::string bound;   // "memory" (on a CPU "L2", say) or a bench::Roof
   bool by_memory = false;
 };
 AtBest at_best(const Position& position, const Explained& one);
-/// Returns it for the most telling position: each sector once, where it was counted.
+/// Returns the least time for the most accurate position: each sector once, if that was counted.
 AtBest at_best(const Explained& one);
 
 /// Prints how a public call chooses its kernel on a backend; returns an exit code.
 int explain_choice(const AnyOperator& op, Backend backend, const Problem& problem);
 
-/// Everything about one rung, beside the one before where there is one.
+/// Returns the full explanation of a rung, beside the previous one unless `before` is null.
 std::string explain_text(const AnyOperator& op, const Explained& one, const Explained* before);
-/// A ladder, a line per rung. A table for each of the rungs' problems, those of `problem` first.
+/// Returns a ladder, one line per rung, with a table per problem, `problem`'s first.
 std::string ladder_text(const AnyOperator& op, const Problem& problem,
                         const std::vector<Explained>& rungs);
 std::string explain_json(const AnyOperator& op, const Problem& problem,
                          const std::vector<Explained>& rungs);
 
-/// Kernels and their lines, as the recorder spells them.
+/// Returns kernels and their lines in the recorder's JSON format.
 nlohmann::json kernels_to_json(const std::vector<simt::record::Kernel>& kernels);
 
 }  // namespace rung::workbench

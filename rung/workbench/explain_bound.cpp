@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bound of `rung explain`: from counted events to work, and from work to the least time.
+// The bound of `rung explain`: converts counters to work, and work to the least time.
 #include <algorithm>
 
 #include "rung/core/error.hpp"
@@ -14,7 +14,7 @@ using simt::record::Kernel;
 
 double real(std::uint64_t count) { return static_cast<double>(count); }
 
-/// Wavefronts of L1's data: one for each request, and for each four sectors, which are 128 bytes.
+/// Returns wavefronts of L1 data: one per request, and one per four sectors (128 bytes).
 double l1_wavefronts(const simt::record::Counters& c) {
   const auto of = [](std::uint64_t requests, std::uint64_t sectors) {
     return std::max(real(requests), real(sectors) / 4);
@@ -24,7 +24,7 @@ double l1_wavefronts(const simt::record::Counters& c) {
          of(c.atomic_requests, c.atomic_sectors);
 }
 
-/// Figures that grow with the problem as counted. Operations are the operator's.
+/// Figures scaled with the counted problem's growth. Operations come from the operator instead.
 constexpr double CountedWork::*growing[] = {
     &CountedWork::bytes,         &CountedWork::blocks,
     &CountedWork::instructions,  &CountedWork::shared_wavefronts,
@@ -38,14 +38,14 @@ void grow(CountedWork& work, const Kernel& kernel, const std::vector<Explained::
   for (const Explained::Doubled& one : all) {
     const auto same = std::find_if(one.kernels.begin(), one.kernels.end(),
                                    [&](const Kernel& k) { return k.name == kernel.name; });
-    if (same == one.kernels.end()) {  // not a problem for this rung: evenly, then
+    if (same == one.kernels.end()) {  // unsupported: assume proportional growth
       for (double CountedWork::*const field : growing) work.*field *= one.ratio;
       continue;
     }
     const CountedWork twice = work_of(*same);
     for (double CountedWork::*const field : growing) {
       if (base.*field <= 0) continue;
-      const double growth = twice.*field / (base.*field) - 1;  // 1: it doubles
+      const double growth = twice.*field / (base.*field) - 1;  // 1: doubles
       work.*field *= std::max(1 + growth * (one.ratio - 1), 0.0);
     }
   }
@@ -61,7 +61,7 @@ double blocks_per_sm(const Kernel& kernel, const Chip& chip) {
                              .shared_bytes = static_cast<int>(kernel.shared_bytes)})
         .blocks;
   } catch (const Error&) {
-    return 1;  // it does not fit this chip
+    return 1;  // the block does not fit this chip
   }
 }
 
@@ -92,7 +92,7 @@ CountedWork work_of(const Kernel& kernel) {
 std::vector<CountedWork> counted_work(const Explained& one) {
   std::vector<CountedWork> all;
   if (!one.counted()) return all;
-  std::vector<double> bytes_counted;  // by kernel
+  std::vector<double> bytes_counted;  // per kernel
   for (const Kernel& kernel : one.kernels) {
     all.push_back(work_of(kernel));
     bytes_counted.push_back(all.back().bytes);
@@ -104,13 +104,14 @@ std::vector<CountedWork> counted_work(const Explained& one) {
       all.begin(), all.end(),
       [](const CountedWork& a, const CountedWork& b) { return a.instructions < b.instructions; });
   if (one.at) {
-    // A sum of matrices grows by less than the product of what its extents add.
+    // Multiplying the growths of the extents overestimates a sum of matrices: clamp to the growth
+    // of the compulsory bytes.
     const double most = one.cost_at.bytes / one.compulsory.bytes;
     for (std::size_t i = 0; i < all.size(); ++i) {
       all[i].bytes = std::min(all[i].bytes, most * bytes_counted[i]);
     }
   }
-  // Bulk copies are not among the distinct sectors.
+  // Distinct sectors do not include bulk copies: raise the bytes to the compulsory ones.
   const double must_move = one.at ? one.cost_at.bytes : one.compulsory.bytes;
   double moved = 0;
   for (const CountedWork& work : all) moved += work.bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chip that a rung is held against: a published GPU, this CPU, or numbers given by hand.
+// The reference chip of a rung: a published GPU, this CPU, or rates given on the command line.
 #include <fmt/format.h>
 
 #include <memory>
@@ -41,7 +41,7 @@ Chip published(const std::string& name, const Problem& problem, const Explained&
   }
   std::string element = computing_element(problem);
   std::string rate_of = element;
-  double factor = 1;  // of that rate
+  double factor = 1;  // applied to that rate
   if (one.total.totals.matrix_operations > 0) {
     const int capability = gpu->compute_capability;
     if (problem.has("split")) {
@@ -50,7 +50,7 @@ Chip published(const std::string& name, const Problem& problem, const Explained&
       factor = 1.0 / 6;
     } else if (element == "e4m3" || element == "e5m2" || element == "i8") {
       rate_of = "f16";
-      factor = element == "i8" && capability == 89 ? 4 : 2;  // 8.9 adds floats at half the rate
+      factor = element == "i8" && capability == 89 ? 4 : 2;  // 8.9 accumulates f32 at half the rate
     } else if (element == "f64" && (capability == 80 || capability == 90)) {
       element = "f64, by tensor cores";
       factor = 2;
@@ -64,7 +64,7 @@ Chip published(const std::string& name, const Problem& problem, const Explained&
   chip.ceiling.operations_per_second *= factor;
   if (factor != 1) chip.ceiling.arithmetic = "multiply-adds in " + element;
   if (chip.ceiling.operations_per_second <= 0) {
-    // Whole numbers: no sheet tells their rate, which is no higher.
+    // Integers: data sheets give no rate; it is at most that of f32.
     chip.ceiling = bench::gpu_ceiling(*gpu, "f32", one.written);
   }
   return chip;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung explain --choice: which kernels take a call, what each is predicted to take and why, what
-// was measured, and who refuses.
+// rung explain --choice: the kernels that support a call, the predicted time of each and its parts,
+// measured times, and the reasons of unsupported kernels.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct Row {
   Prediction predicted;
 };
 
-/// "1.2 us launch + 3.4 us memory": the parts of a prediction that matter.
+/// Formats the dominant parts of a prediction: "1.2 us launch + 3.4 us memory".
 std::string parts_of(const Prediction& one) {
   std::string text;
   const auto add = [&](double seconds, std::string_view what) {

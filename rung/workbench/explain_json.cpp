@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `rung explain --json` prints.
+// JSON output of `rung explain --json`.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -33,7 +33,7 @@ ordered_json roofline(const Explained& one) {
   return points;
 }
 
-/// Null where nothing was counted.
+/// Returns the bound; null if nothing was counted.
 ordered_json bound_to_json(const Explained& one) {
   const std::optional<bench::Bound> bound = bound_of(one);
   if (!bound) return {};
@@ -75,7 +75,7 @@ ordered_json chip_to_json(const Chip& chip) {
       {"wavefronts_per_second", known(chip.pace.cycles_per_second * chip.pace.multiprocessors)}};
 }
 
-/// Returns the kernels in the recorder's form, with the figures of ptxas, or null.
+/// Returns the kernels in the recorder's format, with resource usage from ptxas or null.
 ordered_json kernels_with_usage(const Explained& one) {
   ordered_json kernels = kernels_to_json(one.kernels);
   for (ordered_json& kernel : kernels) {

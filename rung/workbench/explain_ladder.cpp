@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ladder as `rung explain` prints it: a line per rung.
+// Table of a ladder in `rung explain`: one line per rung.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct Column {
   std::string (*cell)(const Explained& one);
   const char* legend;
 };
-/// Formats a figure that was counted.
+/// Formats a counted figure.
 template <std::string (*of)(const Kernel& kernel)>
 std::string counted(const Explained& one) {
   return one.counted() ? of(one.total) : "";
@@ -82,8 +82,8 @@ constexpr Column columns[] = {
      "the roof that sets it: arithmetic, memory, L1, L2, shared memory, issue of instructions, "
      "launches of blocks, or latency"},
 };
-/// Left out one after the other where the terminal is too narrow for all; what a rung takes at best
-/// never is.
+/// Columns dropped one by one, in this order, on a narrow terminal; the rung's time at best is
+/// always kept.
 constexpr const char* dispensable[] = {"lanes",   "declared",  "barriers",  "stores", "div. %",
                                        "counted", bound_title, "conflicts", "loads",  "x before"};
 
@@ -120,7 +120,7 @@ std::size_t width_of(const std::string& text) {
   return widest;
 }
 
-/// Loads of a product's operands by the model of `rung reuse`; empty where the tile is not known.
+/// Loads of a product's operands by the model of `rung reuse`; empty if the tile is unknown.
 struct ModeledLoads {
   std::string per_multiply_add, a_passes, b_passes;
 };
@@ -147,7 +147,7 @@ constexpr const char* modeled_legend =
     "anew. A, B: how often all of it passes through the caches. By the model of `rung reuse`, from "
     "each rung's tile.";
 
-/// Rungs of which nothing is counted: what each says that it changes, and how often it loads.
+/// Describes rungs without counters: the Changes field of each, and modeled loads.
 std::string changes_text(std::string_view op, const std::vector<const Explained*>& rungs) {
   const ExplainProduct product = AnyExplainTiles::of(op, rungs.front()->problem);
   const bool modeled = !product.tiles.empty() && rungs.front()->rung->backend == Backend::cpu;
@@ -181,7 +181,7 @@ std::string changes_text(std::string_view op, const std::vector<const Explained*
   return text;
 }
 
-/// Tables of one ladder, and which columns they have.
+/// Tables of one ladder, and their columns.
 class Ladder {
  public:
   explicit Ladder(std::string_view op) : op_(op) {}
@@ -224,7 +224,7 @@ class Ladder {
     if (at_) legend += fmt::format("Bounds are of {}, extrapolated. ", *at_);
     return legend;
   }
-  /// The columns that some table lacks; "" if none does.
+  /// Returns the columns that some table lacks; "" if there are none.
   [[nodiscard]] std::string missing() const {
     std::string titles;
     for (const Column& column : columns) {
@@ -273,7 +273,8 @@ std::string remark_on(const AnyOperator& op, const Problem& problem) {
   return "; of rungs that do not take the first problem";
 }
 
-/// Rungs that were not counted, with the reason; once where all have it that take the problem.
+/// Lists rungs that were not counted, with the reason; the reason is given only once if all rungs
+/// that support the problem have it.
 std::string not_counted(const std::vector<Explained>& rungs) {
   std::vector<const Explained*> refused, others;
   for (const Explained& one : rungs) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The counted numbers that `rung explain` compares.
+// Counted figures compared by `rung explain`.
 #include "rung/workbench/explain.hpp"
 
 namespace rung::workbench {
@@ -22,7 +22,7 @@ double depth_of(const Kernel& kernel) {
     const simt::record::Trips& longest = launch.waits.longest;
     if (blocks > 0) steps += number(longest.barriers + longest.exchanges) / blocks;
   }
-  // Of a kernel only the first launches are kept.
+  // Only the first launches of a kernel are kept: extrapolate.
   return kernel.each.empty() ? 0 : steps * number(kernel.launches) / number(kernel.each.size());
 }
 

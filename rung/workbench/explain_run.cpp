@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running a rung under the simulated GPU's counters.
+// Runs a rung under the simulated GPU's counters.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -95,7 +95,7 @@ const RungInfo* rung_before(const AnyOperator& op, const RungInfo& rung) {
   for (const RungInfo* one : op.rungs()) {
     if (one->backend != rung.backend || one->peer || one == &rung) continue;
     if (one->name == rung.after) return one;
-    if (one->kind == rung.kind && one->step < rung.step) before = one;  // they are sorted by step
+    if (one->kind == rung.kind && one->step < rung.step) before = one;  // sorted by step
   }
   return rung.peer ? nullptr : before;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counting a rung on problems with one extent doubled.
+// Counts a rung on problems with one extent doubled.
 #include "rung/workbench/explain_scale.hpp"
 
 #include <fmt/format.h>

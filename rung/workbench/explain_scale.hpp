@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a problem that can be simulated to a larger one, by what each extent adds when it doubles.
+// Extrapolates from a problem that can be simulated to a larger one, by the growth when each extent
+// doubles.
 #pragma once
 
 #include <memory>
@@ -11,12 +12,13 @@ namespace rung::workbench {
 
 class LargerProblem {
  public:
-  /// Throws Error(invalid_argument) for words that are no problem of the operator.
+  /// Parses the larger problem. Throws Error(invalid_argument) if `words` is not a valid problem of
+  /// the operator.
   LargerProblem(const AnyOperator& op, const std::string& words);
-  /// Returns true if it differs from the rung's problem in nothing but extents.
+  /// Returns true if the larger problem differs from the rung's problem only in extents.
   [[nodiscard]] bool suits(const Explained& one) const;
-  /// Counts the rung, which was counted on `one.problem`, with one extent after the other doubled.
-  /// Throws Error(invalid_argument) where it does not suit.
+  /// Counts the rung with one extent of `one.problem` doubled at a time, and stores the runs in
+  /// `one`. Throws Error(invalid_argument) unless suits(one).
   void extrapolate(Explained& one);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `rung explain` prints.
+// Text output of `rung explain`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::string header_text(const RungHeader& header) {
   return text;
 }
 
-/// Value of a figure that a rung does not have.
+/// Value of a missing figure.
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
 std::string show(double value, bool ratio = false) {
@@ -53,8 +53,8 @@ std::string rate_text(double per_second, const char* unit) {
                             : fmt::format("{} G{}", format_number(per_second * 1e-9), unit);
 }
 
-/// Comparison of two rungs: a column each, and a column of changes unless they ran on different
-/// problems.
+/// Comparison of two rungs: a column per rung, and a column of changes if both ran on the same
+/// problem.
 class Comparison {
  public:
   Comparison(const Explained& one, const Explained* before)
@@ -92,7 +92,7 @@ class Comparison {
   Table table_{{}};
 };
 
-/// The most that ptxas gave one of its kernels; 0: not known.
+/// Returns the maximum of a resource over the kernels of a rung, from ptxas; 0: unknown.
 int most(const Explained& one, int (*of)(const KernelUsage& usage)) {
   int most = 0;
   for (const Kernel& kernel : one.kernels) {
@@ -104,8 +104,8 @@ int most(const Explained& one, int (*of)(const KernelUsage& usage)) {
 
 using Spread = const simt::record::Distribution& (*)(const Kernel& kernel);
 
-/// The numbers of sectors or wavefronts that requests take, where they differ, and are few: then a
-/// mean hides what each access of the source does.
+/// Returns the distinct numbers of sectors or wavefronts per request if they differ and are few: a
+/// mean then hides the cost of each access of the source.
 std::vector<std::size_t> kinds_of(const Explained& one, const Explained* before, Spread spread) {
   constexpr std::size_t most_kinds = 4;
   std::vector<std::size_t> kinds;
@@ -147,7 +147,7 @@ std::string numbers_text(const Explained& one, const Explained* before) {
   return numbers.text();
 }
 
-/// The roofs of the counted work, the slowest first.
+/// Formats the roofs of the counted work, slowest first.
 std::string bound_text(const Explained& one) {
   const std::optional<bench::Bound> bound = bound_of(one);
   if (!bound) return "";
@@ -249,7 +249,7 @@ std::string occupancy_text(const Explained& one) {
                         text_width());
 }
 
-/// "step 40", or which calls a rung beside the ladder is for.
+/// Returns "step 40", or the problems that a rung outside the ladder is for.
 std::string part_of(const RungInfo& rung) {
   if (rung.kind == RungKind::step) return fmt::format("step {}", rung.step);
   return fmt::format("for {}, beside {}",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading and writing whole text files.
+// Reads and writes whole text files.
 #include "rung/workbench/files.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 std::string read_text_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::stringstream text;
-  // A folder opens like a file and fails only when it is read; peek() reads.
+  // Opening a folder succeeds; only reading fails. peek() reads.
   if (file && (file.peek() == EOF ? !file.bad() : static_cast<bool>(text << file.rdbuf()))) {
     return text.str();
   }

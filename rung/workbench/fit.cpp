@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Least squares of logarithms by Gauss-Newton steps (Levenberg 1944, Marquardt 1963) in the
-// logarithms of the coefficients, so that none becomes negative.
+// Least-squares fit of logarithms by Gauss-Newton steps (Levenberg 1944, Marquardt 1963) in the
+// logarithms of the coefficients, which keeps them positive.
 #include "rung/workbench/fit.hpp"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ namespace {
 using Vector = std::array<double, term_count>;
 using Matrix = std::array<Vector, term_count>;
 
-/// Solves A x = b of a symmetric positive definite A by Cholesky's decomposition.
+/// Solves A x = b for a symmetric positive definite A by Cholesky decomposition.
 Vector solve(Matrix a, Vector b) {
   for (std::size_t j = 0; j < term_count; ++j) {
     for (std::size_t k = 0; k < j; ++k) a[j][j] -= a[j][k] * a[j][k];
@@ -43,11 +43,11 @@ Vector solve(Matrix a, Vector b) {
   return b;
 }
 
-/// d log(seconds) / d log(coefficient), of every coefficient.
+/// Returns d log(seconds) / d log(coefficient) for every coefficient.
 Vector gradient(const WorkTerms& terms, const Rates& rates, const Prediction& one,
                 Backend backend) {
   const double busy = one.seconds - one.starting;
-  // Of the four that are joined by fourth powers on a GPU.
+  // Derivative factor of the four terms that a GPU combines by a 4-norm.
   const auto joined = [&](double part) {
     return backend == Backend::cpu || busy <= 0 ? 1.0 : std::pow(part / busy, 3);
   };
@@ -78,7 +78,7 @@ struct Objective {
     double sum = 0;
     for (const FitSample& sample : samples) {
       const double error = std::log(predict(sample.terms, rates, backend).seconds / sample.seconds);
-      sum += sample.weight * std::min(error * error, std::abs(error));  // outliers count less
+      sum += sample.weight * std::min(error * error, std::abs(error));  // outliers: linear, not squared
     }
     for (std::size_t i = 0; i < term_count; ++i) {
       const double away = std::log(rates.of[i] / prior.of[i]);
@@ -88,7 +88,7 @@ struct Objective {
   }
 
   [[nodiscard]] Rates descend(Rates rates) const {
-    constexpr double far = 12;  // of a logarithm: a coefficient that plays no part
+    constexpr double far = 12;  // limit of a logarithm; beyond it, a coefficient has no effect
     double least = (*this)(rates);
     double damping = 1e-2;
     for (int step = 0; step < 100 && damping < 1e6; ++step) {
@@ -131,7 +131,7 @@ struct Objective {
   }
 };
 
-/// Returns the rates that a fit starts from, which decide terms that no sample has.
+/// Returns the initial rates of a fit, which also determine terms that occur in no sample.
 Rates usual_rates(Backend backend) {
   if (backend == Backend::cpu) {
     return {{1e-7, 1e-6, 1, 0.5, 0.2, 1, 1e-9, 1e-9, 1e-8, 1e-9}};
@@ -139,13 +139,13 @@ Rates usual_rates(Backend backend) {
   return {{2e-6, 2e-6, 1.2, 1.2, 1.2, 2, 1.5e-6, 0.6e-6, 2e-8, 1e-9}};
 }
 
-/// A kernel in a problem.
+/// A kernel that supports a problem, with its time and the prediction.
 struct Candidate {
   std::string kernel, path;
   FitSample sample;
   bool is_timed = true;
-  double estimate = 0;    // by this library
-  bool has_facts = true;  // else its estimate stands for a prediction
+  double estimate = 0;    // by this library's rates
+  bool has_facts = true;  // false: the estimate replaces a prediction
 };
 struct FitProblem {
   std::string problem;
@@ -159,8 +159,7 @@ struct FitProblem {
   }
 };
 
-/// Assumed slowdown, relative to the best, of kernels that were not timed because
-/// they were hopeless.
+/// Assumed slowdown, relative to the best, of kernels that the survey skipped as hopeless.
 constexpr double assumed_slowdown = 10;
 
 std::vector<FitProblem> cases_of(const AnyOperator& op, const std::vector<SurveyRow>& rows,
@@ -172,7 +171,7 @@ std::vector<FitProblem> cases_of(const AnyOperator& op, const std::vector<Survey
     try {
       made = op.outline(Problem::parse(row.problem), context);
     } catch (const Error&) {
-      continue;  // a problem of another version of this library
+      continue;  // unsupported by this version of the library
     }
     FitProblem one{row.problem, {}};
     for (const RungInfo* rung : op.rungs()) {
@@ -195,7 +194,7 @@ std::vector<FitProblem> cases_of(const AnyOperator& op, const std::vector<Survey
     if (!(best > 0)) continue;
     for (Candidate& candidate : one.candidates) {
       if (!candidate.is_timed) candidate.sample.seconds = assumed_slowdown * best;
-      // Errors count where kernels compete.
+      // Weights errors by how close a kernel is to the best.
       candidate.sample.weight =
           std::max(candidate.is_timed ? best / candidate.sample.seconds : 0.0, 0.1);
     }
@@ -293,7 +292,8 @@ void judge(ChoiceQuality& quality, const std::vector<const FitProblem*>& cases, 
   std::ranges::stable_sort(quality.wrong, {}, &WrongChoice::ratio);
 }
 
-/// A boosted fit: kernels of wrong choices weigh more in the next, as long as choices get better.
+/// Fits rates with boosting: kernels involved in wrong choices gain weight in the next round, as
+/// long as choices improve.
 Kernels fit_choices(std::vector<FitProblem> cases, Backend backend) {
   constexpr int rounds = 12;
   constexpr double more = 1.5;
@@ -339,7 +339,7 @@ Rates fit_rates(const std::vector<FitSample>& samples, const Rates& prior, doubl
   const Objective objective{samples, prior, hold, backend};
   Rates best = prior;
   double least = std::numeric_limits<double>::infinity();
-  // A minimum may be local: starts that differ in what limits.
+  // The optimum may be local: start from several values of the limits.
   for (const double limits : {1.0, 0.2, 5.0}) {
     Rates start = prior;
     for (std::size_t i = 2; i < term_count; ++i) start.of[i] *= limits;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rates from surveys: the coefficients of the model of time (core/work.hpp) that fit what a survey
-// timed, and how well the library would choose by them.
+// Fits the coefficients of the time model (core/work.hpp) to survey timings, and evaluates the
+// choices that the library would make by them.
 #pragma once
 
 #include <map>
@@ -14,58 +14,60 @@
 
 namespace rung::workbench {
 
-/// A timing of one kernel, as the model sees it.
+/// A timing of one kernel, with its terms in the model.
 struct FitSample {
   WorkTerms terms;
   double seconds;
   double weight = 1;
 };
 
-/// Returns the rates, none negative, with the least squares of log(predicted / measured), weighted;
-/// weakly held to `prior`, which alone decides terms that no sample has.
+/// Returns nonnegative rates that minimize the weighted squares of log(predicted / measured),
+/// regularized toward `prior` with weight `hold`; the prior alone determines terms that occur in no
+/// sample.
 Rates fit_rates(const std::vector<FitSample>& samples, const Rates& prior, double hold,
                 Backend backend);
 
-/// A choice that was not the best one: predicted and measured seconds of both kernels.
+/// A suboptimal choice: predicted and measured seconds of the chosen and the best kernel.
 struct WrongChoice {
   std::string problem, chosen, best;
-  double ratio = 1;  // seconds of the best kernel over those of the chosen one
+  double ratio = 1;  // measured seconds of the chosen kernel over those of the best
   double chosen_predicted = 0, chosen_measured = 0, best_predicted = 0, best_measured = 0;
 };
 
-/// Quality of the choice on a set of problems.
+/// Quality of the choices on a set of problems.
 struct ChoiceQuality {
   int problems = 0;
-  double mean = 1;                 // geometric, of the ratios
-  double worst = 1;                // of problems that take 10 us and more
-  std::vector<WrongChoice> wrong;  // the worst first
+  double mean = 1;                 // geometric mean of the ratios
+  double worst = 1;                // of problems that take at least 10 us
+  std::vector<WrongChoice> wrong;  // worst first
 };
 
-/// The rates of an operator's kernels, and what they are worth.
+/// Rates of an operator's kernels, and their accuracy.
 struct OperatorFit {
   std::string op;
   Backend backend = Backend::cpu;
-  /// Rates by kernel and path; "" is every other one.
+  /// Rates by kernel and rates key (Work::path); "": all other keys.
   std::map<std::string, std::map<std::string, Rates>> kernels;
-  /// Typical error of a prediction per kernel: the median of |log(predicted / measured)|.
+  /// Typical prediction error per kernel: the median of |log(predicted / measured)|.
   std::map<std::string, double> errors;
   std::map<std::string, int> samples;
   ChoiceQuality fitted;    // on the problems of the fit
-  ChoiceQuality held_out;  // on others
-  ChoiceQuality before;    // by the estimates of this library
+  ChoiceQuality held_out;  // on problems left out of the fit
+  ChoiceQuality before;    // by this library's current rates
 };
 
 /// Rows of surveys, one list per file: a kernel that a file never times is newer than the file.
 using SurveyedRows = std::vector<std::vector<SurveyRow>>;
 
-/// `context` is of the surveyed machine, or a simulated GPU in its place. Rows to `judge` take no
-/// part in the fit; without any, each fifth of the rows is held out of a fit to the others.
+/// Fits the rates of an operator. `context`: the surveyed machine, or a simulated GPU in its place.
+/// `judge`: rows for evaluation only; if empty, cross-validation holds out each fifth of the rows
+/// in turn.
 OperatorFit fit_operator(const AnyOperator& op, const SurveyedRows& surveys,
                          const SurveyedRows& judge, const Context& context);
 
-/// The file results/MACHINE/rates/OPERATOR.json.
+/// Returns the content of results/MACHINE/rates/OPERATOR.json.
 std::string rates_json(const OperatorFit& fit, const SurveyResults& survey);
-/// `shown`: how many of the wrong choices.
+/// Returns the fit as text, with at most `shown` wrong choices.
 std::string fit_text(const OperatorFit& fit, std::size_t shown);
 
 }  // namespace rung::workbench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rates as the file that the build compiles in (tools/rates_table.cpp).
+// Writes rates in the format that the build compiles in (tools/rates_table.cpp).
 #include <fmt/format.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// Four digits: more would be noise.
+/// Rounds to four significant digits: more would be noise.
 double rounded(double value) {
   if (value == 0) return 0;
   const double unit = std::pow(10, std::floor(std::log10(std::abs(value))) - 3);
@@ -43,7 +43,7 @@ std::string rates_json(const OperatorFit& fit, const SurveyResults& survey) {
                                {"worst", rounded(fit.fitted.worst)},
                                {"held_out", rounded(fit.held_out.mean)}}},
                              {"kernels", kernels}};
-  // One line a path, so that two fits can be compared.
+  // One line per rates key, so that two fits can be compared by diff.
   std::string text = json.dump(1);
   return text + '\n';
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung bench --gate: awkward shapes beside plain ones, and chosen rungs beside the fastest, on one
-// thread of the CPU.
+// rung bench --gate: times awkward shapes against plain ones, and chosen rungs against the fastest,
+// on one CPU thread.
 #include "rung/workbench/gate.hpp"
 
 #include <fmt/format.h>
@@ -19,8 +19,8 @@
 namespace rung::workbench {
 namespace {
 
-/// Measured on a 2-core Zen 5 vCPU, some 1.5 to 4 times what they take there; before there were
-/// kernels for them they took what stands behind.
+/// Allowed ratios, 1.5 to 4 times those measured on a 2-core Zen 5 vCPU. Trailing comments: ratios
+/// before there were specialized kernels.
 constexpr AwkwardAndPlain shapes[] = {
     {"elementwise", "f32 60000x3,add,y=row", "f32 180000,add", 3},                 // 44
     {"elementwise", "f32 90000x2,mul,y=column", "f32 180000,mul", 8},              // 63
@@ -64,7 +64,7 @@ constexpr AwkwardAndPlain shapes[] = {
      "f32 2x256x14x14,out=320,k=3,p=1,nhwc", 1.2},
 };
 
-/// Others may use this core: the best of so many tries counts.
+/// Other processes may use this core: the best of several tries counts.
 constexpr int tries = 6;
 
 SurveyRow timed(const AnyOperator& op, const Problem& problem, Context& context) {
@@ -93,8 +93,8 @@ GateRow gate_shape(const AwkwardAndPlain& pair, Context& context) {
   return row;
 }
 
-/// Times a choice: the chosen rung may take twice as long as the fastest that may be chosen, and a
-/// microsecond more.
+/// Times a choice. The chosen rung may take up to twice the time of the fastest eligible one, plus
+/// a microsecond.
 GateRow gate_choice(const AnyOperator& op, const Problem& problem, Context& context) {
   constexpr double slowest = 2;
   constexpr double negligible = 1e-6;
@@ -120,7 +120,7 @@ GateRow gate_choice(const AnyOperator& op, const Problem& problem, Context& cont
   return row;
 }
 
-/// Draws problems of the operator for `seconds`.
+/// Draws and times problems of the operator for `seconds`.
 void gate_choices(const AnyOperator& op, double seconds, Context& context,
                   std::vector<GateRow>& rows) {
   constexpr std::int64_t max_problems = 64;
@@ -134,7 +134,7 @@ void gate_choices(const AnyOperator& op, double seconds, Context& context,
 
 std::vector<GateRow> measure(const std::vector<const AnyOperator*>& ops) {
   constexpr double seconds_per_operator = 3;
-  // Two threads would wait for each other where there are not two cores to spare.
+  // With fewer than two free cores, two threads would wait for each other.
   Context context = Context::cpu(1);
   std::vector<GateRow> rows;
   Progress progress(static_cast<std::int64_t>(ops.size()));

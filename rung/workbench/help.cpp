@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung help: `rung help bench` is `rung bench --help`, for those who try that first.
+// rung help: `rung help bench` prints `rung bench --help`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ std::vector<std::string> names_below(const CLI::App& app) {
   return names;
 }
 
-/// The command below `app` of this name; null: there is none.
+/// Returns the subcommand of `app` with this name; null: there is none.
 const CLI::App* command_below(const CLI::App& app, const std::string& name) {
   const std::vector<std::string> names = names_below(app);
   const auto found = std::find(names.begin(), names.end(), name);

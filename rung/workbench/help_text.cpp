@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The help of the program and of each command, as wide as the terminal.
+// Help of the program and of each command, wrapped to the terminal width.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,11 +14,11 @@ namespace rung::workbench {
 namespace {
 
 constexpr std::size_t indent = 2;
-// The column on the left is no wider than this; a longer name has a line of its own.
+// Maximum width of the left column; a longer name has its own line.
 constexpr std::size_t max_name = 30;
 constexpr std::size_t max_example = 46;
 
-/// Lines that begin with a blank stay; others are joined to paragraphs and wrapped.
+/// Joins lines to paragraphs and wraps them; lines that begin with a blank are kept.
 std::string reflowed(const std::string& text) {
   std::string all;
   std::string paragraph;
@@ -41,7 +41,7 @@ std::string reflowed(const std::string& text) {
 
 std::string heading(const std::string& title) { return toned(Tone::strong, title + ":") + "\n"; }
 
-/// Names on the left, what they mean on the right, wrapped in its column.
+/// A two-column list: names on the left, wrapped descriptions on the right.
 class Section {
  public:
   explicit Section(std::string title, std::size_t max_left = max_name)
@@ -79,7 +79,7 @@ class Section {
 
 bool takes_several(const CLI::Option& option) { return option.get_items_expected_max() > 1; }
 
-/// "-o, --output FILE".
+/// Returns the left column of an option: "-o, --output FILE".
 std::string left_side(const CLI::Option& option) {
   std::string text;
   for (const std::string& name : option.get_snames()) text += (text.empty() ? "-" : ", -") + name;
@@ -109,7 +109,7 @@ std::string usage(const CLI::App& app) {
     text += " " + kind + " ...";
   }
   const std::string head = toned(Tone::strong, "Usage:") + " ";
-  // The escape sequences take no room.
+  // Wrapped without the escape sequences, which have no width.
   return "\n" + head + wrapped(text + optional, text_width(), "       ").substr(7);
 }
 
@@ -151,7 +151,7 @@ std::string help_text(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional()) {
       add(arguments, *option);
-      // One that has a name too may be given by it: `rung amdahl 90% -n 8`.
+      // A positional argument that also has an option name: `rung amdahl 90% -n 8`.
       const bool is_named = !option->get_snames().empty() || !option->get_lnames().empty();
       if (is_named) options.add(left_side(*option), "the same as " + shown_name(*option));
     } else if (option == app.get_help_ptr() || option->get_group() == "common") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One handler of SIGINT for both classes: it is installed while either lives.
+// SIGINT handler shared by InterruptGuard and OpenLine, installed while an object of either exists.
 #include "rung/workbench/interrupt.hpp"
 
 #include <fmt/format.h>
@@ -13,9 +13,9 @@
 namespace rung::workbench {
 namespace {
 
-volatile std::sig_atomic_t is_noted = 0;    // SIGINT has come
-volatile std::sig_atomic_t is_guarded = 0;  // an InterruptGuard lives
-volatile std::sig_atomic_t is_open = 0;     // an OpenLine lives
+volatile std::sig_atomic_t is_noted = 0;    // SIGINT was received
+volatile std::sig_atomic_t is_guarded = 0;  // an InterruptGuard exists
+volatile std::sig_atomic_t is_open = 0;     // an OpenLine exists
 int users = 0;
 struct sigaction before {};
 
@@ -23,7 +23,7 @@ void handle(int signal) {
   std::string_view text = "\nstopping after the call that runs; Ctrl-C again ends at once\n";
   if (is_guarded == 0) text = text.substr(0, 1);
   if (is_open == 0) text.remove_prefix(1);
-  // In a pipe too: a call of minutes would else look like a program that ignores Ctrl-C.
+  // Also to a pipe: otherwise a call of minutes looks like a program that ignores Ctrl-C.
   if (!text.empty()) static_cast<void>(!write(STDERR_FILENO, text.data(), text.size()));
   std::signal(signal, SIG_DFL);
   if (is_guarded != 0) {
@@ -36,7 +36,7 @@ void handle(int signal) {
 void add_user() {
   if (users++ != 0) return;
   sigaction(SIGINT, nullptr, &before);
-  // A handler that is there already is a library's: OpenCL drivers contain LLVM, which ends the
+  // An existing handler is a library's: OpenCL drivers contain LLVM, whose handler ends the
   // program.
   if (before.sa_handler == SIG_IGN) return;
   struct sigaction action {};
@@ -72,7 +72,7 @@ void InterruptGuard::end(std::string_view what) {
   fmt::print(stderr, "rung: interrupted: {}\n", what);
   std::signal(SIGINT, SIG_DFL);
   std::raise(SIGINT);
-  std::_Exit(128 + SIGINT);  // where SIGINT is blocked
+  std::_Exit(128 + SIGINT);  // SIGINT is blocked
 }
 
 OpenLine::OpenLine() {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C (SIGINT) in a long command: what was finished is printed before the program ends.
+// Ctrl-C (SIGINT) in a long command: finished results are printed before the program ends.
 #pragma once
 
 #include <string_view>
 
 namespace rung::workbench {
 
-/// Thrown where a command stops because of Ctrl-C.
+/// Thrown when a command stops because of Ctrl-C.
 struct Interrupted {};
 
-/// Defers SIGINT during its lifetime: the first one only sets a flag, and the second ends the
-/// program. An ignored SIGINT stays ignored.
+/// Defers SIGINT during its lifetime: the first sets a flag, the second ends the program. An
+/// ignored SIGINT stays ignored.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -21,8 +21,8 @@ class InterruptGuard {
   [[nodiscard]] static bool interrupted() noexcept;
   /// Throws Interrupted after a SIGINT.
   static void check();
-  /// Flushes standard output, says `what` on standard error, and ends the program as SIGINT ends
-  /// one.
+  /// Flushes standard output, prints `what` to standard error, and ends the program as SIGINT
+  /// would.
   [[noreturn]] static void end(std::string_view what);
 };
 

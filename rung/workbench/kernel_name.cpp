@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shortening the names of kernels.
+// Shortens kernel names.
 #include "rung/workbench/kernel_name.hpp"
 
 #include <cctype>
@@ -16,12 +16,12 @@ std::string short_name(std::string name) {
     std::size_t begin = end;
     const auto in_word = [](char c) {
       const auto byte = static_cast<unsigned char>(c);
-      return std::isalnum(byte) != 0 || c == '_' || byte >= 0x80;  // letters beyond ASCII
+      return std::isalnum(byte) != 0 || c == '_' || byte >= 0x80;  // non-ASCII letters
     };
     while (begin > 0 && in_word(name[begin - 1])) --begin;
     name.erase(begin, end + 2 - begin);
   }
-  int depth = 0;  // within <>, where parentheses are casts
+  int depth = 0;  // nesting of <>, where parentheses are casts
   for (std::size_t i = 0; i < name.size(); ++i) {
     depth += name[i] == '<' ? 1 : name[i] == '>' ? -1 : 0;
     if (name[i] == '(' && depth == 0) name.erase(i);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels as people call them.
+// Short kernel names.
 #pragma once
 
 #include <string>
 
 namespace rung::workbench {
 
-/// A demangled kernel without namespaces, result and parameters: "tile<Forward<float>, 16>".
+/// Returns a demangled name without namespaces, result type and parameters: "tile<Forward<float>,
+/// 16>".
 std::string short_name(std::string name);
 
 }  // namespace rung::workbench

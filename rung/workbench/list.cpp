@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung list: the ladders - every rung, whether it can be used here, and if not, why.
+// rung list: lists the ladders: every rung, and whether it is available here, or why not.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ bool is_dtype_name(const std::string& word) {
 
 std::string about(const RungInfo& rung) { return rung.about != nullptr ? rung.about() : ""; }
 
-/// Returns the fields of the comment that a rung's source opens with; none where it is not here.
+/// Returns the fields of a rung's header comment; empty if its source is not available.
 ordered_json header_of(const RungInfo& rung) {
   ordered_json header = ordered_json::object();
   const std::optional<std::string> source = find_source(std::string(rung.file));
@@ -61,7 +61,8 @@ ordered_json to_json(const AnyOperator& op, const RungInfo& rung) {
           {"header", header_of(rung)}};
 }
 
-/// Returns the remark on a rung. A backend that is not available is named once, below all tables.
+/// Returns the remark on a rung. The reason of an unavailable backend is printed only once, below
+/// all tables.
 std::string remark(const RungInfo& rung) {
   if (const Availability here = rung_availability(rung); !here) {
     return available(rung.backend) ? "not here: " + here.why : "";
@@ -73,9 +74,10 @@ std::string remark(const RungInfo& rung) {
   return rung.peer ? "peer: " + about(rung) : "";
 }
 
-constexpr char no_break = '\1';  // a blank at which no line is broken
+constexpr char no_break = '\1';  // a blank at which lines are not broken
 
-/// Joins an element type to the extents behind it: an example is copied from one line.
+/// Replaces the blank between an element type and its extents by no_break, so that an example stays
+/// on one line.
 void keep_examples_whole(std::string& text) {
   for (std::size_t at = text.find(' '); at < text.size() - 1; at = text.find(' ', at + 1)) {
     const std::size_t begin = text.find_last_of(" (", at - 1) + 1;
@@ -86,8 +88,8 @@ void keep_examples_whole(std::string& text) {
   }
 }
 
-/// "problems: ...", "options: ...": each wrapped behind its word. A line of the operator's that
-/// begins with blanks continues the one before.
+/// Returns the operator's help entries ("problems: ...", "options: ..."), each wrapped with a
+/// hanging indent. A line that begins with blanks continues the previous entry.
 std::string problem_help(const AnyOperator& op) {
   std::vector<std::string> entries;
   std::istringstream lines("problems: " + std::string(op.problem_help()));
@@ -111,7 +113,7 @@ std::string problem_help(const AnyOperator& op) {
   return text;
 }
 
-/// Returns true for the rungs that the command line asks for.
+/// Returns true if the command line selects the rung.
 bool is_asked(const RungInfo& rung, const Target& target, const Options& options) {
   return (target.rung.empty() || rung.name == target.rung) &&
          (options.backend.empty() || options.backend == to_string(rung.backend));
@@ -127,7 +129,7 @@ void print_ladder(const AnyOperator& op, const Target& target, const Options& op
       {{"backend"}, {"step", true}, {"rung"}, {"file", false, Table::Fit::drop}, {"remark"}});
   for (const RungInfo* rung : op.rungs()) {
     if (!is_asked(*rung, target, options)) continue;
-    // The operator's folder, and the backend's within it, are the same in every line.
+    // The operator's folder and the backend's folder are the same in every line.
     const std::size_t folder = rung->file.rfind('/');
     const std::size_t from =
         rung->kind == RungKind::step ? folder : rung->file.rfind('/', folder - 1);
@@ -141,8 +143,8 @@ void print_ladder(const AnyOperator& op, const Target& target, const Options& op
   fmt::print("{}\n", table.text());
 }
 
-/// Gradients of other operators, which the overview only names: their ladders are those of what
-/// they are the gradients of, turned round.
+/// Returns true for gradients of other operators. The overview only names them: their ladders
+/// mirror those of the forward operators.
 bool is_gradient(const AnyOperator& op) { return op.name().find("_backward") != op.name().npos; }
 
 std::size_t count_rungs(const AnyOperator& op, Backend backend) {
@@ -153,8 +155,8 @@ std::size_t count_rungs(const AnyOperator& op, Backend backend) {
   return count;
 }
 
-/// Returns the backends that have a column. The simulated GPU runs the sources of CUDA's rungs: it
-/// has one of its own only where this build simulates other rungs than it has for GPUs.
+/// Returns the backends with a column. The simulated GPU runs the sources of the CUDA rungs: it has
+/// a column only if this build simulates rungs other than those it has for GPUs.
 std::vector<Backend> shown_backends(const std::vector<const AnyOperator*>& all,
                                     const Options& options) {
   if (!options.backend.empty()) return {parse_backend(options.backend)};
@@ -173,7 +175,7 @@ std::vector<Backend> shown_backends(const std::vector<const AnyOperator*>& all,
   return shown;
 }
 
-/// One line per operator, but for gradients.
+/// Prints one line per operator except gradients.
 void print_overview(const std::vector<const AnyOperator*>& all, const Options& options) {
   const std::vector<Backend> backends = shown_backends(all, options);
   std::vector<Table::Column> columns{{"operator"}, {"what it computes", false, Table::Fit::cut}};
@@ -230,7 +232,7 @@ void print_overview(const std::vector<const AnyOperator*>& all, const Options& o
       count_of(left_out.size(), "operator"), has_gemm ? left_out.front().name : "gemm"));
 }
 
-/// Prints the available backends, and why the others are not, once for all rungs.
+/// Prints the available backends, and once for all rungs why others are not available.
 void print_backends() {
   std::vector<std::string> here;
   std::string missing;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung littles-law: how much must be in flight to hide a latency.
+// rung littles-law: bytes in flight needed to hide a latency.
 #include "rung/bench/littles_law.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung machine: what this machine is and how fast it can be at best.
+// rung machine: describes this machine and its measured ceilings.
 #include "rung/bench/machine.hpp"
 
 #include <fmt/format.h>
@@ -106,7 +106,7 @@ int run(const Options& options) {
       });
     };
     machine = known(options.refresh);
-    // What a busy machine left is not taken for the truth here, where it is asked for.
+    // Stored rates that were measured on a busy machine are measured again here.
     if (machine.noisy() && !measured) machine = known(true);
   }
   if (options.json) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entry point of the program `rung`; everything else can be linked into tests as well.
+// Entry point of the program `rung`; all other files can also be linked into tests.
 #include "rung/workbench/command.hpp"
 #include "rung/workbench/output.hpp"
 

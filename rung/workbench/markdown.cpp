@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the JSON of `rung bench` to Markdown.
+// Converts the JSON of `rung bench` to Markdown.
 #include "rung/workbench/markdown.hpp"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A filter's word that no filter has.
+/// Throws for a word that no filter has.
 [[noreturn]] void refuse_filter(const std::string& word, std::string_view accepted) {
   throw Error(ErrorCode::invalid_argument,
               fmt::format("'{}' chooses no table; accepted: {}", word, accepted));
@@ -41,13 +41,13 @@ int threads_of(const std::string& word) {
   return threads;
 }
 
-/// "axes=1" of a problem stands behind a comma; a word of its own that looks like it is a mistake.
+/// Returns true for an unknown "key=value" word. In a problem, "axes=1" follows a comma.
 bool is_unknown_key(const std::string& word) { return word.find('=') < word.find(','); }
 
 struct Filter {
   std::string backend;
   std::string problem;
-  std::string rung;  // given: one table of this rung over all problems
+  std::string rung;  // if given: one table of this rung over all problems
   int threads = 0;
 
   explicit Filter(const std::string& text) {
@@ -73,7 +73,7 @@ struct Filter {
   }
 };
 
-/// Rows that stand in one table: the same problem, in the same place.
+/// Returns the title of the table that a row belongs to: its problem, backend and threads.
 std::string table_title(const json& row) {
   const auto backend = row.at("backend").get<std::string>();
   std::string title = fmt::format("`{}` on {}", row.at("problem").get<std::string>(), backend);
@@ -93,15 +93,15 @@ std::string machine_title(const json& machine, const json& row) {
   return fmt::format("{}, {}", name, machine.at("date").get<std::string>());
 }
 
-/// Files of earlier versions have shares above 1.
+/// Returns the share of the ceiling as text; clamps shares above 1 in files of earlier versions.
 std::string ceiling_of(const json& row) {
   if (row.at("of_ceiling").is_null()) return "";
   const double share = share_shown(row.at("of_ceiling").get<double>());
   return std::isnan(share) ? "" : fmt::format("{:.1f} %", 100 * share);
 }
 
-/// The rung that this row's improves on, "" where this program knows neither. A GPU's ladder is
-/// also the simulated one's, of which builds without CUDA know.
+/// Returns the rung before the row's, "" if this program does not know the row's rung. For a GPU's
+/// ladder, builds without CUDA use the simulated one.
 std::string_view name_before(const json& row) {
   const auto backend = parse_backend(row.at("backend").get<std::string>());
   const auto name = row.at("rung").get<std::string>();
@@ -118,7 +118,7 @@ std::string_view name_before(const json& row) {
   return "";
 }
 
-/// Returns the speedup over the rung before, if the table has that rung.
+/// Returns the speedup over the previous rung, if the table has that rung.
 std::string gain_of(const json& row, const json& rows) {
   if (row.at("peer") || !row.at("chosen").get<std::string>().empty()) return "";
   const std::string_view before = name_before(row);
@@ -165,7 +165,7 @@ std::string tables_of(const json& result, const Filter& filter) {
   return text;
 }
 
-/// The peer that was fastest on the problem of a row, with the same threads; "" without one.
+/// Returns the fastest peer on the problem of a row, with the same threads; "" if there is none.
 std::string fastest_peer(const json& rows, const json& row) {
   const json* fastest = nullptr;
   for (const json& other : rows) {
@@ -176,7 +176,7 @@ std::string fastest_peer(const json& rows, const json& row) {
   return fastest == nullptr ? "" : fastest->at("rung").get<std::string>();
 }
 
-/// One rung, a line a problem: how the public call fares over all shapes, say.
+/// Returns a table of one rung, one line per problem.
 std::string table_of_rung(const json& result, const Filter& filter) {
   std::string text;
   const json& rows = result.at("rows");
@@ -207,7 +207,8 @@ std::string table_of_rung(const json& result, const Filter& filter) {
   return text;
 }
 
-/// Makes tables of surveys: a line for each, or with the filter "worst" the worst problems of each.
+/// Returns tables of surveys: one line per survey, or with the filter "worst" the worst problems of
+/// each.
 std::string tables_of_surveys(const json& parsed, const std::string& filter) {
   std::vector<SurveyResults> surveys;
   for (const json& one : parsed) surveys.push_back(survey_from_json(one.dump()));
@@ -256,12 +257,12 @@ std::string results_to_markdown(const std::string& text, const std::string& filt
 
 namespace {
 
-/// Number of the line, from 1 on, in which a byte of the document stands.
+/// Returns the number, from 1, of the line that contains byte `at`.
 std::ptrdiff_t line_number(const std::string& document, std::size_t at) {
   return 1 + std::count(document.begin(), document.begin() + static_cast<std::ptrdiff_t>(at), '\n');
 }
 
-/// Finds a line that begins with the marker; text may mention markers within a line.
+/// Finds a line that begins with the marker; mentions of markers within a line are ignored.
 std::size_t find_marker(const std::string& document, std::string_view marker, std::size_t from) {
   std::size_t at = document.find(marker, from);
   while (at != std::string::npos && at > 0 && document[at - 1] != '\n') {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung mixture: the mean time of operations of which parts go to memories of different speed.
+// rung mixture: mean time of operations whose accesses go to memories of different speed.
 #include "rung/bench/mixture.hpp"
 
 #include <fmt/format.h>
@@ -36,10 +36,10 @@ Parts parse_parts(const std::vector<std::string>& words) {
   return parts;
 }
 
-/// Work of an operation beside its accesses: a time, or so many operations at a rate.
+/// Work of an operation besides its accesses: a time, or a number of operations at a rate.
 struct Beside {
   double seconds = 0;
-  double operations = 0;  // 0: not told
+  double operations = 0;  // 0: not given
 };
 
 Beside parse_beside(const std::string& text) {
@@ -59,7 +59,7 @@ Beside parse_beside(const std::string& text) {
   return {operations / rate, operations};
 }
 
-/// A mean time, or the rate that it amounts to.
+/// Parses --target, a mean time or a rate; returns the time per operation.
 double parse_target(const std::string& text, double operations) {
   if (!text.ends_with("/s")) return parse_quantity("--target", text, Unit::seconds);
   if (operations == 0) refuse("--target", text, "a time; a rate only with --plus Nops@RATE");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung occupancy: how many blocks of a kernel an SM holds at once, and which resource limits it.
+// rung occupancy: the number of resident blocks of a kernel per SM, and the limiting resource.
 #include "rung/workbench/occupancy.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ using nlohmann::ordered_json;
 
 struct Options {
   std::string capability = "9.0";
-  int threads = 0;  // 0: every size
+  int threads = 0;  // 0: every block size
   int registers = 32;
   std::string registers_per_block;
   std::string shared = "0";
@@ -52,7 +52,7 @@ std::string limits_table(const bench::Multiprocessor& chip, const Occupancy& one
   return limits.text();
 }
 
-/// Explains the allocation of registers, where the number of blocks depends on it.
+/// Explains the allocation granularity of registers, if it affects the number of blocks.
 std::string allocation_text(const bench::Multiprocessor& chip, const bench::BlockNeeds& block,
                             const Occupancy& one) {
   if (one.registers_per_warp == 0 || chip.register_portion <= 1) return "";
@@ -120,7 +120,7 @@ void add_sweep(const std::vector<bench::BlockSize>& sizes, Sheet& sheet) {
   }
 }
 
-/// "warps=32,blocks=8,registers=16K": what is left out is no limit.
+/// Parses an SM: "warps=32,blocks=8,registers=16K". A resource that is left out is unlimited.
 bench::Multiprocessor parse_sm(const std::string& text) {
   bench::OwnMultiprocessor own;
   const struct {
@@ -182,7 +182,7 @@ int run(const Options& options) {
       : !gpus.empty() ? *gpus.front().multiprocessor
                       : bench::find_multiprocessor(bench::parse_capability(options.capability));
   const bench::BlockNeeds block = needs_of(options);
-  // First, so that what is refused is refused before anything is printed.
+  // First, so that invalid values are rejected before anything is printed.
   const std::vector<bench::BlockSize> sizes =
       options.threads != 0
           ? std::vector<bench::BlockSize>{{options.threads, bench::occupancy(chip, block)}}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same block on several GPUs.
+// Occupancy of a block on several GPUs.
 #include "rung/workbench/occupancy.hpp"
 
 #include <fmt/format.h>
@@ -23,7 +23,8 @@ ordered_json limit_to_json(int blocks) {
   return blocks == Occupancy::no_limit ? ordered_json() : ordered_json(blocks);
 }
 
-/// The blocks on one GPU: one size, or every size; none where no launch may have them.
+/// Occupancy on one GPU, of one block size or of every size; empty, with a reason, if it can launch
+/// none.
 struct OnGpu {
   NamedMultiprocessor gpu;
   std::vector<bench::BlockSize> sizes;
@@ -39,13 +40,14 @@ OnGpu blocks_on(const NamedMultiprocessor& gpu, const bench::BlockNeeds& block) 
     } else {
       one.sizes = {{block.threads, bench::occupancy(chip, block)}};
     }
-  } catch (const Error& error) {  // too large for this one, perhaps not for another
+  } catch (const Error& error) {  // too large for this GPU, perhaps not for another
     one.why_not = error.what();
   }
   return one;
 }
 
-/// A line per GPU, of one size of block or of the size that reaches the most.
+/// Returns a table with one line per GPU, for the given block size or for the size of the highest
+/// occupancy.
 std::string gpus_table(const std::vector<OnGpu>& all, bool every_size) {
   Table table({{"gpu"},
                {"compute capability", true, Table::Fit::drop},
@@ -61,7 +63,7 @@ std::string gpus_table(const std::vector<OnGpu>& all, bool every_size) {
       table.add({one.gpu.name, capability, "", "", "", "", "", one.why_not});
       continue;
     }
-    // Of several sizes the largest, of which the fewest blocks suffice.
+    // Of several best sizes, the largest: it needs the fewest blocks.
     const auto best = std::max_element(
         one.sizes.rbegin(), one.sizes.rend(),
         [](const auto& a, const auto& b) { return a.occupancy.occupancy < b.occupancy.occupancy; });

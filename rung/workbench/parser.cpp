@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options: their values are read here, so that a wrong one is answered with what was given and what
-// is accepted, in numbers that a person can read.
+// Options. Values are parsed here rather than by CLI11, so that errors state the given value and
+// the accepted range in readable numbers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ bool read_number(const std::string& text, T& value) {
   return error == std::errc() && stopped == end;
 }
 
-/// Formats a number in the fewest digits that identify it: 4096, 1e+15.
+/// Formats a number with the fewest digits that identify it: 4096, 1e+15.
 template <class T>
 std::string readable(T value) {
   if constexpr (std::is_integral_v<T>) {
@@ -45,7 +45,7 @@ std::string readable(T value) {
   }
 }
 
-/// The numbers of type T from min to max, or above min.
+/// Range of T: from min to max, or above min.
 template <class T>
 struct Range {
   T min = std::numeric_limits<T>::lowest();
@@ -68,8 +68,8 @@ struct Range {
   }
 };
 
-/// Returns a validator. `any`: without a range every number is accepted, infinity and NaN included,
-/// as some operators allow.
+/// Returns a validator. `any`: without a range, infinity and NaN are accepted too, as some
+/// operators allow.
 template <class T>
 auto check_number(const Range<T>& range, bool any = false) {
   return [range, any](const std::string& text) -> std::string {
@@ -79,8 +79,8 @@ auto check_number(const Range<T>& range, bool any = false) {
   };
 }
 
-/// A positional argument and an option of one name are taken by CLI11 2.1, and refused by 2.4
-/// before anything runs: here, by every version.
+/// Throws if a positional argument and an option share a name: CLI11 2.1 accepts this, 2.4 rejects
+/// it at run time.
 CLI::Option* with_own_name(const CLI::App& app, CLI::Option* added) {
   const auto calls_itself = [](const CLI::Option* option, const std::string& name) {
     const std::vector<std::string>& names = option->get_lnames();
@@ -92,7 +92,7 @@ CLI::Option* with_own_name(const CLI::App& app, CLI::Option* added) {
       throw std::logic_error("two arguments of one name: " + added->get_name());
     }
   }
-  // One check for all: between() and others replace what it asks.
+  // A single validator: between() and other constraints replace the check that it calls.
   added->check(CLI::Validator(
       [added](const std::string& text) {
         const auto& check = details(added).check;
@@ -154,7 +154,7 @@ template <class T>
 Option Parser::add_option(const std::string& names, T& value, const std::string& help) const {
   CLI::Option* added = nullptr;
   if constexpr (std::is_integral_v<T>) {
-    // Not by CLI11, to which 010 is eight.
+    // Not parsed by CLI11, which reads 010 as octal.
     added = app_->add_option(names, CLI::callback_t([&value](const CLI::results_t& words) {
                                return words.size() == 1 && read_number(words.front(), value);
                              }),

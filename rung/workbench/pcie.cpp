@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung pcie: the rate of the link between host and GPU, by generation and lanes.
+// rung pcie: bandwidth of the link between host and GPU, by generation and lanes.
 #include <fmt/format.h>
 
 #include "rung/bench/links.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bars of a ladder and points of surveys, as SVG that follows the reader's light or dark theme.
+// SVG bar charts of ladders and scatter plots of surveys; colors follow the reader's light or dark
+// theme.
 #include "rung/workbench/pictures.hpp"
 
 #include <fmt/format.h>
@@ -53,7 +54,7 @@ std::string framed(double height, std::string_view alternative, std::string_view
       width, height, escaped(alternative), style, inside);
 }
 
-/// A logarithmic axis from one power of ten to another.
+/// A logarithmic axis between two powers of ten.
 struct LogAxis {
   double low, high;  // values
   double from, to;   // pixels
@@ -63,7 +64,7 @@ struct LogAxis {
   }
 };
 
-/// "50.5 TFLOP/s" of 50500 GFLOP/s.
+/// Formats a rate: 50500 GFLOP/s as "50.5 TFLOP/s".
 std::string rate_text(double rate, const std::string& unit) {
   const bool tera = rate >= 1000 && unit.starts_with('G');
   return tera ? fmt::format("{:.3g} T{}", rate / 1000, unit.substr(1))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// libpng reports errors by longjmp, which runs no destructor. So each function here that calls
-// setjmp keeps nothing but plain values, calls nothing but libpng, and returns whether it went
-// well; callbacks end every C++ exception before they let libpng jump. What needs destructors lives
-// in the callers.
+// libpng reports errors by longjmp, which skips destructors. Each function here that calls setjmp
+// therefore has only trivial local variables, calls only libpng, and returns success or failure;
+// callbacks catch every C++ exception before libpng jumps. Objects with destructors belong to the
+// callers.
 #include "rung/workbench/png.hpp"
 
 #include <png.h>
@@ -23,17 +23,17 @@ namespace rung::workbench {
 namespace {
 
 constexpr png_uint_32 max_side = 1 << 20;
-/// Compressed image data behind the last pixel that are still inflated: some encoders write a few.
+/// Compressed bytes inflated beyond the last pixel: some encoders write a few.
 constexpr std::size_t max_trailing_bytes = std::size_t{16} << 10;
-/// Largest expansion of a byte by inflate.
+/// Maximum expansion factor of inflate.
 constexpr std::uint64_t max_inflation = 1032;
 
-/// Error message of libpng or the file; outlives every longjmp.
+/// Error of libpng or of the file; outlives every longjmp.
 struct Trouble {
   std::string message;
   std::exception_ptr thrown;  // by the file
 
-  /// Throws it as an Error that names the file.
+  /// Throws the error as an Error that names the file.
   [[noreturn]] void raise(const std::string& path) const {
     if (thrown) std::rethrow_exception(thrown);
     throw Error(ErrorCode::io, path + ": not a PNG file, or a malformed one: " + message);
@@ -45,17 +45,17 @@ void keep_message(png_structp png, const char* text) noexcept {
   try {
     message = text;
   } catch (...) {
-    message.clear();  // out of memory: without the words
+    message.clear();  // out of memory: no message
   }
 }
 [[noreturn]] void on_error(png_structp png, png_const_charp text) {
   keep_message(png, text);
   png_longjmp(png, 1);
 }
-/// Ignores what libpng tolerates, such as a wrong checksum of a comment.
+/// Ignores warnings of libpng, such as a wrong checksum of a comment.
 void on_warning(png_structp, png_const_charp) {}
 
-/// Calls f on the file of a callback; false, with the exception kept, if it throws.
+/// Calls f on the callback's file. Returns false and stores the exception if it throws.
 template <class File, class F>
 bool on_file(png_structp png, const F& f) noexcept {
   try {
@@ -74,16 +74,17 @@ void flush(png_structp) {}
 
 // --- reading -------------------------------------------------------------------------------------
 
-/// A file being read, and how much of its image has been decoded.
+/// A file being read, and its decoding progress.
 struct Source {
   explicit Source(const std::string& path) : file(path) {}
 
   FileReader file;
-  std::uint64_t rows_left = 0;     // not decoded yet, of all passes
-  std::size_t trailing_bytes = 0;  // of image data, read after the last row was decoded
+  std::uint64_t rows_left = 0;     // rows not decoded yet, over all passes
+  std::size_t trailing_bytes = 0;  // image data read after the last row was decoded
 };
 
-/// libpng inflates image data to their end, however much follows the pixels: 1 MB of them are 1 GB.
+/// Reads bytes for libpng. Limits image data beyond the pixels, which libpng would inflate to their
+/// end: 1 MB may expand to 1 GB.
 void read_bytes(png_structp png, png_bytep to, std::size_t bytes) {
   auto& source = *static_cast<Source*>(png_get_io_ptr(png));
   constexpr png_uint_32 idat = 0x49444154;
@@ -99,7 +100,7 @@ void read_bytes(png_structp png, png_bytep to, std::size_t bytes) {
   if (!on_file<Source>(png, read)) png_error(png, "cannot be read");
 }
 
-/// libpng calls it with each decoded row, before it looks for the end of the image data.
+/// Counts a decoded row; libpng calls it before it looks for the end of the image data.
 void count_row(png_structp png, png_row_infop, png_bytep) {
   --static_cast<Source*>(png_get_io_ptr(png))->rows_left;
 }
@@ -124,13 +125,14 @@ struct Reader {
 struct Header {
   png_uint_32 width, height;
   int channels;
-  int bits;                  // of a channel: 8 or 16
+  int bits;                  // per channel: 8 or 16
   int passes;                // of interlacing
-  std::uint64_t in_a_row;    // bytes, as the file has them
-  std::size_t out_of_a_row;  // and as they become
+  std::uint64_t in_a_row;    // bytes in the file
+  std::size_t out_of_a_row;  // bytes after conversion
 };
 
-/// Rows that libpng decodes: of interlaced pictures those that each pass has.
+/// Returns the number of rows that libpng decodes; for interlaced pictures, the sum over the
+/// passes.
 std::uint64_t rows_to_decode(const Header* header) {
   if (header->passes == 1) return header->height;
   std::uint64_t rows = 0;
@@ -140,25 +142,26 @@ std::uint64_t rows_to_decode(const Header* header) {
   return rows;
 }
 
-/// Two bytes of a channel are big-endian in the file.
+/// Enables byte swapping: 16-bit channels are big-endian in the file.
 void set_byte_order(png_structp png, int bits) {
   if (bits == 16 && std::endian::native == std::endian::little) png_set_swap(png);
 }
 
-/// Everything in front of the pixels, and what they are to become.
+/// Reads everything before the pixels, and sets up their conversion.
 bool read_header(png_structp png, png_infop info, Source* source, Header* header) {
   if (setjmp(png_jmpbuf(png)) != 0) return false;
   png_set_user_limits(png, max_side, max_side);
-  // Comments, profiles and the like are skipped, not inflated. PLTE and tRNS are none of them.
+  // Skips comments, profiles and other ancillary chunks, without inflating them; PLTE and tRNS are
+  // kept.
   constexpr int all_of_them = -1;
   png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, all_of_them);
   png_set_read_fn(png, source, read_bytes);
-  source->rows_left = 1;  // some: nothing is decoded yet
+  source->rows_left = 1;  // nonzero: nothing is decoded yet
   png_read_info(png, info);
   header->width = png_get_image_width(png, info);
   header->height = png_get_image_height(png, info);
   header->in_a_row = png_get_rowbytes(png, info);
-  png_set_expand(png);  // palettes, few bits, transparent colors
+  png_set_expand(png);  // palettes, less than 8 bits, transparent colors
   set_byte_order(png, png_get_bit_depth(png, info));
   header->passes = png_set_interlace_handling(png);
   source->rows_left = rows_to_decode(header);
@@ -170,7 +173,7 @@ bool read_header(png_structp png, png_infop info, Source* source, Header* header
   return true;
 }
 
-/// A row at a time: no table of rows is needed, whatever their number.
+/// Reads row by row, which needs no table of row pointers.
 bool read_pixels(png_structp png, const Header* header, png_bytep pixels) {
   if (setjmp(png_jmpbuf(png)) != 0) return false;
   for (int pass = 0; pass < header->passes; ++pass) {
@@ -182,8 +185,8 @@ bool read_pixels(png_structp png, const Header* header, png_bytep pixels) {
   return true;
 }
 
-/// Throws if the header claims more data than the file's size or the machine's memory can hold,
-/// before anything is allocated.
+/// Throws before any allocation if the header claims more data than the file's size or the
+/// machine's memory can hold.
 void expect_plausible(const std::string& path, const Header& header, std::size_t file_bytes) {
   const auto claim = [&] {
     return path + ": " + std::to_string(header.width) + " x " + std::to_string(header.height) +
@@ -194,7 +197,7 @@ void expect_plausible(const std::string& path, const Header& header, std::size_t
                                    std::to_string(file_bytes) + " bytes can hold");
   }
   const std::uint64_t bytes = std::uint64_t{header.out_of_a_row} * header.height;
-  constexpr std::uint64_t always_there = std::uint64_t{64} << 20;  // not worth a look
+  constexpr std::uint64_t always_there = std::uint64_t{64} << 20;  // no query of available memory
   if (bytes > always_there && bytes > static_cast<std::uint64_t>(detail::available_memory())) {
     throw Error(ErrorCode::out_of_memory, claim() + " need " + std::to_string(bytes >> 20) +
                                               " MiB of memory, more than is available");

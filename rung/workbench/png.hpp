@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PNG files as tensors and back, through libpng.
+// Reads and writes PNG files as tensors, through libpng.
 //
 // Reading  any PNG becomes H x W x C of u8, or of u16 where it has 16 bits a channel: C is 1
 //          (grey), 2 (grey, alpha), 3 (R G B) or 4 (R G B, alpha). Palettes become their colors,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The progress line: a bar, a percentage, and what is being done.
+// The progress line: a bar, a percentage and the current activity.
 #include "rung/workbench/progress.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace rung::workbench {
 namespace {
 
 constexpr int bar_width = 24;
-constexpr double redraw_seconds = 0.05;  // more often only costs time and flickers
+constexpr double redraw_seconds = 0.05;  // more frequent redraws flicker
 
 }  // namespace
 
@@ -64,7 +64,7 @@ void Progress::draw(std::string_view doing, bool now) {
   std::string line = fmt::format("[{:#<{}}{:.<{}}] {:3} %  ", "", filled, "", bar_width - filled,
                                  done_ * 100 / total_);
   line += doing;
-  // A line that wraps could not be wiped by a carriage return.
+  // A carriage return could not erase a line that wraps.
   line.resize(std::min(line.size(), terminal_width(STDERR_FILENO) - 1));
   fmt::print(stderr, "\r{}\033[K", line);
   std::fflush(stderr);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line on the terminal that tells how far a long command is and what it is doing. Goes to
-// standard error. Where that is no terminal, a line every half a minute tells the same: logs of
-// what is quick stay clean, and what takes minutes does not look dead.
+// A progress line on standard error for long commands. If standard error is not a terminal, prints
+// a line every half a minute instead: logs of quick commands stay clean, and long commands show
+// that they are alive.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@ namespace rung::workbench {
 class Progress {
  public:
   explicit Progress(std::int64_t total);
-  ~Progress();  // wipes the line
+  ~Progress();  // erases the line
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Begins the next of `total` steps. Both throw Interrupted after a Ctrl-C that an InterruptGuard
-  /// noted.
+  /// Begins the next of `total` steps. step() and say() throw Interrupted after a Ctrl-C that an
+  /// InterruptGuard recorded.
   void step(std::string_view doing);
-  /// Tells what is being done without a step forward.
+  /// Shows an activity without advancing.
   void say(std::string_view doing);
-  /// Says what is being done, for work that may be short: drawn no more often than step().
+  /// Shows an activity that may be short: redrawn no more often than by step().
   void mention(std::string_view doing);
 
-  /// Seconds between the lines where standard error is no terminal; tests set it.
+  /// Seconds between lines if standard error is not a terminal; set by tests.
   static inline double line_seconds = 30;
 
  private:

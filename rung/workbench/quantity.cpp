@@ -23,7 +23,8 @@ namespace {
               fmt::format("{}: '{}' given; accepted: {}", option, text, accepted));
 }
 
-/// Takes a number off the front, and the blanks behind it; false: there is none.
+/// Removes a number and the blanks after it from the front of `text`; returns false if there is
+/// none.
 bool take_number(std::string_view& text, double& number) {
   const char* const end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, number);
@@ -33,7 +34,8 @@ bool take_number(std::string_view& text, double& number) {
   return true;
 }
 
-/// Returns the factor of a prefix: "" by 1, "G" by bare^3, "Gi" by 1024^3. 0: it is none.
+/// Returns the factor of a prefix: 1 for "", bare^3 for "G", 1024^3 for "Gi"; 0 if it is not a
+/// prefix.
 double prefix_scale(std::string_view prefix, double bare) {
   if (prefix.empty()) return 1;
   constexpr std::string_view letters = "KMGTPE";
@@ -43,7 +45,7 @@ double prefix_scale(std::string_view prefix, double bare) {
   return std::pow(binary ? 1024 : bare, static_cast<double>(at + 1));
 }
 
-/// Returns the factor of a rate's unit, whose `name` may be left out: "GB/s", "G".
+/// Returns the factor of a rate's unit, whose `name` is optional: "GB/s", "G".
 double rate_scale(std::string_view text, std::string_view name) {
   if (text.ends_with(name)) text.remove_suffix(name.size());
   return prefix_scale(text, 1000);
@@ -86,16 +88,16 @@ double scale_of(std::string_view text, Unit unit) {
   return 0;
 }
 
-/// The number in the unit's base; false: the text is none.
+/// Parses a number with a unit, converted to the base unit; returns false if `text` is not one.
 bool read_quantity(std::string_view text, Unit unit, double& number) {
   if (!take_number(text, number)) return false;
   const double scale = scale_of(text, unit);
-  // Divided, 90 % are .9 exactly as far as there is such a number.
+  // Division rounds correctly: 90 % becomes the double nearest to 0.9.
   number = scale < 1 ? number / std::round(1 / scale) : number * scale;
   return scale != 0 && std::isfinite(number);
 }
 
-constexpr double exact_integers = 0x1p53;  // every whole number up to here is a double
+constexpr double exact_integers = 0x1p53;  // all integers up to here are exact in double
 
 std::string accepted_text(Unit unit, const Accepted& accepted) {
   const auto range = [&](std::string_view what) {
@@ -128,7 +130,7 @@ std::string accepted_text(Unit unit, const Accepted& accepted) {
   return "";
 }
 
-/// "5.568 TFLOP/s".
+/// Formats a value with a metric prefix: "5.568 TFLOP/s".
 std::string with_prefix(double value, std::string_view unit) {
   constexpr const char* prefixes[] = {"", "K", "M", "G", "T", "P", "E"};
   std::size_t at = 0;
@@ -153,7 +155,7 @@ std::string format_exact_bytes(double bytes) {
   for (; scaled >= 1024 && std::fmod(scaled, 1024) == 0 && unit + 1 < std::size(units); ++unit) {
     scaled /= 1024;
   }
-  // A figure of six digits and more is not read: 1,054,688 KiB are 1.006 GiB.
+  // Six digits and more are hard to read: 1,054,688 KiB become 1.006 GiB.
   constexpr double readable = 1e5;
   constexpr double readable_bytes = 1e9;
   if (scaled >= (unit == 0 ? readable_bytes : readable)) {
@@ -208,7 +210,7 @@ double parse_rate(std::string_view option, std::string_view text, std::string_vi
   bool reads = take_number(rest, number);
   const double scale = rate_scale(rest, unit);
   number *= scale;
-  // Beyond, times become infinite or vanish.
+  // Outside this range, times would overflow or underflow.
   constexpr double least = 1;
   constexpr double most = 1e24;
   reads = reads && scale != 0 && number >= least && number <= most;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers with units, as people write them on a command line. Each reader throws Error that names
-// the option, what was given and what is accepted.
+// Numbers with units on a command line. Each parser throws Error that names the option, the given
+// text and what is accepted.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,18 @@
 
 namespace rung::workbench {
 
-/// "4096", "48K", "48 KiB", "1M": multiples of 1024. "48KB": of 1000.
+/// Parses a number of bytes: "4096", "48K", "48 KiB", "1M" in multiples of 1024, "48KB" of 1000.
 int parse_bytes(std::string_view option, std::string_view text);
-/// Parses a number of bytes that may exceed 2 GiB, as in "4G"; at least one.
+/// Parses a number of bytes that may exceed 2 GiB, such as "4G"; at least 1.
 std::int64_t parse_many_bytes(std::string_view option, std::string_view text);
-/// "0.9" or "90%": from 0 to 1.
+/// Parses a fraction from 0 to 1: "0.9" or "90%".
 double parse_fraction(std::string_view option, std::string_view text);
-/// "4.8TB/s", "67 TFLOP/s", "3e12": a rate of 1 to 1e24, in multiples of 1000, and `unit` or none.
+/// Parses a rate from 1 to 1e24, "4.8TB/s", "67 TFLOP/s", "3e12", with prefixes of 1000; `unit` may
+/// be omitted.
 double parse_rate(std::string_view option, std::string_view text, std::string_view unit);
 
-/// The unit of a calculator's number: how it is read and printed. Without a unit a
-/// number is of the first below: bytes, seconds, bytes per second ...
+/// Unit of a calculator's number, for parsing and printing. A number without a unit is in the base
+/// unit: bytes, seconds, bytes per second ...
 enum class Unit : unsigned char {
   count,  // a whole number, to 2^53: "1024", "1e6", "1M" of 10^6, "1Mi" of 2^20
   number,
@@ -30,7 +31,7 @@ enum class Unit : unsigned char {
   hertz,                  // "1.98GHz"
   part,                   // "0.5", "50%"
 };
-/// Range of accepted values: from `least`, or above 0 if that is 0 and `zero` is false.
+/// Range of accepted values: from `least`, excluding 0 if `least` is 0 and `zero` is false.
 struct Accepted {
   double least = 0;
   double most = 1e30;
@@ -38,10 +39,11 @@ struct Accepted {
 };
 double parse_quantity(std::string_view option, std::string_view text, Unit unit,
                       const Accepted& accepted = {});
-/// "16K": a whole number of registers, say; K and Ki are 1024.
+/// Parses a whole number, such as "16K" registers; K and Ki are 1024.
 int parse_kibi_count(std::string_view option, std::string_view text);
-/// "6,912 bytes", "1.5 MB/s", "412.5 ns": four significant digits, whole numbers exactly; of bytes
-/// up to five digits of a unit, and up to nine of bytes.
+/// Formats a quantity: "6,912 bytes", "1.5 MB/s", "412.5 ns". Four significant digits; whole
+/// numbers exactly; bytes with up to five digits of a binary unit, or up to nine digits without
+/// one.
 std::string format_quantity(double value, Unit unit);
 
 }  // namespace rung::workbench

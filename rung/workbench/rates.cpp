@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung rates: by which measured rates the library chooses here, and how well they fit.
+// rung rates: prints the measured rates by which the library chooses kernels here, and how well
+// they fit; fits new rates.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +27,7 @@ struct Options {
   int worst = 10;
 };
 
-/// The machines, and how well each operator's rates fit there.
+/// Prints the rated machines, and the fit of each operator's rates.
 void print_fits(const Context& context) {
   const RatedMachine* const own = machine_of(context);
   if (own == nullptr) {
@@ -101,7 +102,7 @@ int fit_surveys(const Options& options) {
   const std::vector<SurveyResults> surveys = read_surveys("--from", options.from, op);
   const SurveyResults& survey = surveys.front();
   const SurveyedRows judge = rows_of(read_surveys("--judge", options.judge, op));
-  // Facts of a kernel on a GPU are known without one.
+  // The work of a GPU kernel is known without a GPU.
   const bool absent = survey.backend == Backend::cuda && !available(Backend::cuda);
   const Context context = Context::on(absent ? Backend::simt : survey.backend, survey.threads);
   const OperatorFit fit = fit_operator(op, rows_of(surveys), judge, context);

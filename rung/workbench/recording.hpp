@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session of the simulated GPU's recorder that ends whatever happens.
+// RAII session of the simulated GPU's recorder.
 #pragma once
 
-// Under the address sanitizer kernels have no hooks (cmake/simt.cmake): the recorder would see half
-// of what they do.
+// Under the address sanitizer kernels have no hooks (cmake/simt.cmake), so the recorder would miss
+// part of their work.
 #if defined(RUNG_WITH_SIMULATOR) && !defined(__SANITIZE_ADDRESS__)
 #define RUNG_WATCHES 1
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding the kernel of nvcc's that is that of the simulated GPU's: its name, but for the target.
+// Matches a kernel of the simulated GPU to nvcc's kernel: the names are equal except for the
+// target.
 #include "rung/workbench/registers.hpp"
 
 #include <cxxabi.h>
@@ -11,7 +12,7 @@
 namespace rung::workbench {
 namespace {
 
-/// The name that the kernel has on the simulated GPU.
+/// Returns the kernel's name on the simulated GPU.
 std::string name_of(const KernelUsage& usage) {
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> demangled(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a GPU's compiler gave a kernel that the simulated GPU ran.
+// Resource usage, from the GPU compiler, of kernels that the simulated GPU ran.
 #pragma once
 
 #include <string>

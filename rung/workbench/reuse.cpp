@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung reuse: what tiling saves in loads; here in registers, in a cache and in shared memory.
+// rung reuse: loads saved by tiling; this file: tiles in registers, a cache and shared memory.
 #include "rung/bench/reuse.hpp"
 
 #include <fmt/format.h>
@@ -14,9 +14,9 @@ namespace {
 
 using bench::OperandLoads;
 
-constexpr double max_threads = 1024;  // per block, of every GPU since 2.0
+constexpr double max_threads = 1024;  // per block, since compute capability 2.0
 
-/// n^3 / tile where the tile divides n, else with the tiles at the edge.
+/// Returns n^3 / tile if the tile divides n, else a formula that includes edge tiles.
 std::string loads_formula(double n, double tile, const char* name) {
   if (std::fmod(n, tile) == 0) return fmt::format("{{n}}^3 / {{{}}}", name);
   return fmt::format("{{n}}^2 x ceil({{n}} / {{{}}})", name);
@@ -126,7 +126,7 @@ bench::SharedTile shared_tile(const std::vector<double>& shape) {
   return {shape[0], shape[1], shape[2], shape[3], shape[4]};
 }
 
-/// Rungs that have this tile.
+/// Adds the rungs that use this tile.
 void name_shared_rungs(const bench::SharedTile& tile, const bench::ProductShape& shape,
                        Sheet& sheet) {
   const struct {
@@ -149,7 +149,7 @@ void name_shared_rungs(const bench::SharedTile& tile, const bench::ProductShape&
                       {"threads per block", counted::threads_per_block},
                       {"shared memory", counted::shared_bytes_per_block, Unit::bytes},
                       {"barriers per block", counted::barriers_per_block}}};
-      if (own.rows == 1) counting.figures.resize(2);  // it has no tile
+      if (own.rows == 1) counting.figures.resize(2);  // the rung has no tile
       sheet.counted_by(std::move(counting));
     }
   }
@@ -166,7 +166,8 @@ bench::ProductShape product_of(const Given& given) {
   return {shape[0], shape[1], shape[2]};
 }
 
-/// Loads of A and B by tiles of rows x columns; of square matrices that they divide in n^3.
+/// Adds the loads of A and B by tiles of rows x columns; for square matrices whose size they
+/// divide, as a formula in n^3.
 void add_tile_loads(const bench::ProductShape& shape, double rows, double columns,
                     const std::string& where, bool per_thread, Sheet& sheet) {
   const OperandLoads loads = bench::tiled_loads(shape, rows, columns);

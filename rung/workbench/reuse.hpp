@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs that the commands below `rung reuse` share.
+// Inputs shared by the subcommands of `rung reuse`.
 #pragma once
 
 #include "rung/workbench/calculator.hpp"
@@ -9,12 +9,12 @@ namespace rung::workbench {
 CommandSpec::Action setup_reuse_both(Parser app);
 CommandSpec::Action setup_reuse_stencil(Parser app);
 
-/// --n: the matrices are n x n.
+/// Returns the input --n: matrices are n x n.
 inline InputSpec matrix_size_input() {
   return {
       .name = "--n", .help = "the matrices are n x n", .symbol = "n", .accepted = {.most = 1e7}};
 }
-/// --element: bytes per element.
+/// Returns the input --element: bytes per element.
 inline InputSpec element_size_input() {
   return {.name = "--element",
           .unit = Unit::bytes,

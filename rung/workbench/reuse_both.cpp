@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung reuse both: cache blocking and register tiling, at the speeds that `rung machine` measured.
+// rung reuse both: cache blocking and register tiling at the rates measured by `rung machine`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,9 +15,9 @@
 namespace rung::workbench {
 namespace {
 
-/// Measured rates of this CPU; 0: not known.
+/// Measured rates of this CPU; 0: unknown.
 struct CpuRates {
-  double far = 0;  // where three matrices fit: bytes per second
+  double far = 0;  // bytes per second of the memory level that holds three matrices
   double near = 0;
   double peak = 0;
   std::string level = "memory";

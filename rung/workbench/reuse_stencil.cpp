@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung reuse stencil: reads per load of tiles with a halo, and what their blocks need.
+// rung reuse stencil: uses per load of tiles with a halo, and the resources of their blocks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr double max_blocks_per_sm = 32;
               fmt::format("{}: '{}' given; accepted: {}", option, given, accepted));
 }
 
-/// Returns one extent per axis; a single one that was given is repeated.
+/// Returns one extent per axis; a single given extent is repeated.
 std::vector<double> extents_of(const Given& given, const std::string& name, std::size_t axes) {
   const std::vector<double>& shape = given.shape(name);
   if (shape.size() == axes) return shape;
@@ -53,8 +53,8 @@ StencilAxes axes_of(const Given& given) {
   return axes;
 }
 
-/// The formula of one axis, in T, M and r, as that of all axes: to a power where they are equal,
-/// else a product in T1, T2 and so on.
+/// Extends the formula of one axis, in T, M and r, to all axes: a power if all axes are equal, else
+/// a product in T1, T2 and so on.
 std::string over_axes(const StencilAxes& axes, const std::string& formula, Sheet& sheet) {
   const bool equal = std::all_of(axes.begin(), axes.end(), [&](const bench::StencilAxis& one) {
     return one.tile == axes[0].tile && one.mask == axes[0].mask;
@@ -134,7 +134,7 @@ double shared_elements(const simt::record::Kernel& kernel) {
   return counted::bytes_from_shared_memory(kernel) / sizeof(float);
 }
 
-/// Rungs that have this tile.
+/// Adds the rungs that use this tile.
 void name_rungs(const StencilAxes& axes, Sheet& sheet) {
   const double tile = axes[0].tile;
   const double mask = axes[0].mask;

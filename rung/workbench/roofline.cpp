@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung roofline: what a kernel of some intensity can reach, and which intensity reaches the ridge.
+// rung roofline: attainable performance of a kernel by its arithmetic intensity, and the intensity
+// of the ridge point.
 #include "rung/bench/roofline.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +21,7 @@ struct Roof {
   double peak = 0;
 };
 
-/// The type whose peak a chip's sheet is asked for.
+/// Returns the element type whose peak is taken from the data sheet.
 const char* type_of(const Given& given) { return given["element"] == 8 ? "f64" : "f32"; }
 
 Roof roof_of(const Given& given) {
@@ -43,14 +44,14 @@ Roof roof_of(const Given& given) {
   return roof;
 }
 
-/// The roof on two logarithmic axes, and the kernel below it.
+/// Draws the roofline on two logarithmic axes, and the kernel below it.
 std::string picture(double intensity, const Roof& roof) {
-  // "  +" and " FLOP/byte (log)" stand beside them.
+  // Leaves room for "  +" and " FLOP/byte (log)".
   const int columns = std::min(61, static_cast<int>(text_width()) - 19);
   constexpr int rows = 9;
-  constexpr double per_decade = 20;  // columns; half as many rows show the same slope as 1
+  constexpr double per_decade = 20;  // columns; with half as many rows, a slope of 1 looks the same
   const double ridge = bench::ridge_point(roof.peak, roof.bandwidth);
-  // The ridge is in the middle, unless the kernel would then be outside.
+  // Centers the ridge point, unless the kernel would be outside.
   const double middle = std::sqrt(ridge * std::clamp(intensity, ridge / 300, ridge * 300));
   const double left = std::log10(middle) - columns / per_decade / 2;
   const auto column = [&](double x) {

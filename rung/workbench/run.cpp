@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung run: an operator on files, NumPy's or pictures. Each operator describes its arguments, and
-// this command makes options of them: it knows none by name.
+// rung run: runs an operator on .npy files or pictures. Options are generated from each operator's
+// description of its arguments; this file knows no operator by name.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -19,7 +19,7 @@ namespace {
 
 using Kind = ArgumentSpec::Kind;
 
-/// Options on the command line for one operator.
+/// Values of the command-line options of one operator.
 struct Options {
   std::string output;
   std::string backend = "cpu";
@@ -27,7 +27,7 @@ struct Options {
   int threads = 0;
   int device = 0;
   bool force = false;
-  // By name of the argument; addresses of map elements do not move.
+  // By argument name; addresses of map elements are stable.
   std::map<std::string, std::string> files;
   std::map<std::string, double> numbers;
   std::map<std::string, std::string> texts;
@@ -65,7 +65,7 @@ void add_argument(Parser app, Options& options, const ArgumentSpec& spec) {
   options.parsed.emplace(name, add());
 }
 
-/// The file's elements where the context computes.
+/// Returns the file's elements on the device of the context.
 Tensor load(const std::string& path, const Context& context) {
   Tensor host = read_tensor_file(path);
   if (context.backend() == Backend::cpu) return host;
@@ -74,13 +74,13 @@ Tensor load(const std::string& path, const Context& context) {
   return there;
 }
 
-/// Returns whether both paths lead to one file, through links or not.
+/// Returns true if both paths resolve to the same file.
 bool same_file(const std::string& a, const std::string& b) {
   std::error_code failed;
   return std::filesystem::equivalent(a, b, failed) && !failed;
 }
 
-/// A result that replaces what it was computed from cannot be computed again.
+/// Throws if the result would overwrite an input, unless --force is given.
 void expect_inputs_are_kept(const AnyOperator& op, const Options& options) {
   if (options.force) return;
   for (const ArgumentSpec& spec : op.arguments()) {
@@ -94,15 +94,16 @@ void expect_inputs_are_kept(const AnyOperator& op, const Options& options) {
   }
 }
 
-/// "; photo.png has 16 bits a channel, ..." of the pictures that a rejected call read as u16.
+/// Returns a remark for rejected calls about 16-bit pictures, which are read as u16: "; photo.png
+/// has 16 bits a channel, ...".
 std::string remark_on(const std::vector<std::string>& deep_pictures) {
   if (deep_pictures.empty()) return "";
   return fmt::format("; {} has 16 bits a channel, and is u16: with 8 it is u8",
                      join(deep_pictures));
 }
 
-/// A result that the kind of file cannot hold is a mistake of the command line, which another name
-/// mends; no other machine would.
+/// Writes the result. A result that the file format cannot hold is an error of the command line:
+/// another file name helps, another machine does not.
 void write_result(const std::string& path, const Tensor& result) {
   try {
     write_tensor_file(path, result);
@@ -131,7 +132,7 @@ int run(const AnyOperator& op, const Options& options) {
       case Kind::tensor:
         invocation.tensors[name] = load(options.files.at(name), context);
         if (!is_picture_file(options.files.at(name))) break;
-        // An operator may treat its channels apart.
+        // Marks a picture: an operator may treat its channels separately.
         invocation.texts[name + ".picture"] = "";
         if (invocation.tensors[name].dtype() == DType::u16) {
           deep_pictures.push_back(options.files.at(name));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding a rung's source, and reading the comment that it opens with.
+// Finds a rung's source file and parses its header comment.
 #include "rung/workbench/rung_source.hpp"
 
 #include <cctype>
@@ -14,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// "Idea     a block ..." opens a field; a line that goes on begins with blanks.
+/// Returns true for a line that opens a field: "Idea     a block ..."; continuation lines begin
+/// with blanks.
 bool opens_field(std::string_view line) {
   const std::size_t end = line.find(' ');
   return end != std::string_view::npos && end > 0 && line.substr(end).starts_with("  ") &&
@@ -34,7 +35,7 @@ std::optional<std::string> find_source(const std::string& file) {
   const fs::path program = fs::read_symlink("/proc/self/exe", failed).parent_path();
   const fs::path include = program.parent_path() / "include";
   std::vector<fs::path> paths = {file, include / file};
-  // A compiler behind ccache may have been told a path from the build's folder on.
+  // With ccache, the compiler may have seen a path relative to the build folder.
   const fs::path normal = fs::path(file).lexically_normal();
   for (auto part = normal.begin(); part != normal.end(); ++part) {
     if (*part != "rung") continue;

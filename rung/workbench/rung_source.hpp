@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The source of a rung, as `rung explain` reads it: the comment that it opens with, and its lines.
+// The source of a rung, as read by `rung explain`: its header comment and its lines.
 #pragma once
 
 #include <optional>
@@ -9,15 +9,15 @@
 
 namespace rung::workbench {
 
-/// A file as the compiler named it: from here, or where this program's sources are kept (the
-/// folder include/ beside bin/). Nothing when it is in neither.
+/// Finds a file by the name that the compiler recorded: as given, or among this program's installed
+/// sources (folder include/ beside bin/). Returns nothing if it is in neither.
 std::optional<std::string> find_source(const std::string& file);
 
-/// Header comment of a rung: "Idea", "Changes", "Cost", ..., in its order.
+/// Header comment of a rung: fields "Idea", "Changes", "Cost", ..., in their order.
 struct RungHeader {
   struct Field {
     std::string name;
-    std::string text;  // in one line
+    std::string text;  // joined to one line
   };
   std::string title;  // "gemm / shared tile"
   std::vector<Field> fields;

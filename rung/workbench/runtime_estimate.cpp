@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expected time of a rung, from smaller problems: a textbook loop that needs a second for a 1024
-// cube needs minutes for a 4096 cube, and nobody wants to wait for them.
+// Predicts the run time of a rung from smaller problems: a textbook loop that takes a second for
+// 1024 cubed takes minutes for 4096 cubed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,24 +19,24 @@
 namespace rung::workbench {
 namespace {
 
-/// Limits of the first, smallest problem: the product of its extents, and operations or bytes,
+/// Limits of the first, smallest problem: the product of its extents, and its operations or bytes,
 /// which iterations, batches and masks multiply.
 struct FirstProblem {
   double elements;
   double work;
-  double textbook_rate;  // operations or bytes per second of the slowest rungs, about
+  double textbook_rate;  // operations or bytes per second of the slowest rungs, roughly
 
-  /// Above this a problem that cannot be made small is not run at all: its time is concluded from
-  /// its work alone.
+  /// Returns the work above which a problem that cannot be made smaller is not run: its time is
+  /// estimated from its work.
   [[nodiscard]] double too_much_to_try() const { return 100 * work; }
 };
 constexpr FirstProblem first_problem{2e6, 5e7, 1e9};
 constexpr FirstProblem first_simulated{3e4, 1e6, 1e7};
-/// Operations per second of oracles: up to long double, in no order that suits the hardware.
+/// Operations per second of oracles, which use up to long double and unoptimized loops.
 constexpr double oracle_rate = 3e8;
 constexpr std::int64_t min_extent = 16;
 constexpr int max_halvings = 40;
-/// A smaller problem may fit a cache that the whole one does not.
+/// Safety factor: a smaller problem may fit a cache that the whole one exceeds.
 constexpr double caution = 4;
 
 FirstProblem first_of(const Context& context) {
@@ -55,7 +55,7 @@ std::int64_t halved_extent(std::int64_t extent, int times) {
   return std::max(extent >> times, std::min(extent, min_extent));
 }
 
-/// "1000" or "31x31" with each number halved; as it was where it is something else.
+/// Halves each number of "1000" or "31x31" `times` times; other text is unchanged.
 std::string halved_numbers(const std::string& text, int times) {
   std::string result;
   const char* at = text.data();
@@ -74,8 +74,8 @@ std::string halved_numbers(const std::string& text, int times) {
 
 }  // namespace
 
-/// A problem with its extents halved, none below 16, and so those options that multiply its work:
-/// numbers of iterations, batches, the extents of a mask.
+/// A problem with its extents halved, none below 16, and with the options that multiply its work
+/// halved too: iterations, batches, mask extents.
 class Halving {
  public:
   Halving(const AnyOperator& op, const Problem& problem, const Context& context)
@@ -99,7 +99,8 @@ class Halving {
     return smaller;
   }
 
-  /// Returns the number of halvings until the problem is within a first one's limits, or stays.
+  /// Returns the number of halvings that bring the problem within the first problem's limits, or
+  /// after which halving has no effect.
   [[nodiscard]] int times() const {
     const FirstProblem limit = first_of(context_);
     int times = 0;
@@ -112,8 +113,8 @@ class Halving {
     return times;
   }
 
-  /// Returns null if extents depend on each other, such as groups and channels, and the halves do
-  /// not match.
+  /// Returns null if extents depend on each other, such as groups and channels, and halving makes
+  /// them inconsistent.
   [[nodiscard]] std::unique_ptr<Instance> make(int times) const {
     try {
       return op_.make((*this)(times), {}, 1, context_.device());
@@ -123,7 +124,7 @@ class Halving {
     }
   }
 
-  /// Operations or bytes, whichever are more; 0 where the halves do not match.
+  /// Returns operations or bytes, whichever are more; 0 if halving makes the extents inconsistent.
   [[nodiscard]] double work_of(int times) const { return work_of((*this)(times)); }
 
  private:
@@ -158,7 +159,7 @@ Instance* SmallerProblems::made(int halvings) {
 }
 
 RuntimeEstimate SmallerProblems::predict(const RungInfo& rung, double longest_call) {
-  constexpr double short_call = 0.1;  // of which the first may have loaded a library
+  constexpr double short_call = 0.1;  // below this, loading a library may dominate the first call
   RuntimeEstimate estimate;
   for (int times = max_halvings_; times > 0; --times) {
     Instance* const instance = made(times);
@@ -166,7 +167,7 @@ RuntimeEstimate SmallerProblems::predict(const RungInfo& rung, double longest_ca
     const Cost cost = instance->cost();
     const std::string smaller = (*halving_)(times).to_string();
     if (const FirstProblem limit = first_of(context_); work(cost) > limit.too_much_to_try()) {
-      // Nothing smaller was conclusive.
+      // No smaller problem was conclusive.
       if (estimate.smaller.empty()) estimate.seconds = work(cost_) / limit.textbook_rate;
       break;
     }
@@ -180,7 +181,7 @@ RuntimeEstimate SmallerProblems::predict(const RungInfo& rung, double longest_ca
     if (seconds < short_call) seconds = std::min(seconds, timed());
     estimate = {seconds * work(cost_) / work(cost), smaller, seconds, cost.operations};
     if (estimate.seconds * caution < longest_call) break;
-    // The next step costs about eight times as much: when that is too long already, so is the rest.
+    // The next problem takes about eight times as long: stop if that exceeds the limit already.
     if (seconds * halving_->work_of(times - 1) / work(cost) > longest_call) break;
   }
   return estimate;
@@ -188,8 +189,8 @@ RuntimeEstimate SmallerProblems::predict(const RungInfo& rung, double longest_ca
 
 namespace {
 
-/// Seconds of one call. The first may load a library or start threads: when it is short, the mean
-/// of a few more counts.
+/// Returns the seconds of one call. The first call may load a library or start threads: if it is
+/// short, returns the mean of a few more.
 double first_timing(Instance& instance, const RungInfo* rung, Context& context) {
   constexpr double long_enough = 0.1;
   constexpr int more_calls = 3;
@@ -202,25 +203,25 @@ double first_timing(Instance& instance, const RungInfo* rung, Context& context) 
     return (bench::now() - begin) / calls;
   };
   const double first = timed(1);
-  const bool simulated = context.backend() == Backend::simt;  // nothing to load, and slow
+  const bool simulated = context.backend() == Backend::simt;  // slow, with nothing to load
   return simulated || first >= long_enough ? first : timed(more_calls);
 }
 
 /// Returns the seconds that bench_problem() spends on a version, given the seconds of a call;
-/// `predicted`: the problem is so large that smaller ones are tried first.
+/// `predicted`: the problem is large enough that smaller ones are timed first.
 double seconds_of_version(double call, Backend backend, bool predicted, const BenchPlan& plan) {
   if (backend == Backend::simt) return call;
-  // The calls on smaller problems, each an eighth of the next one.
+  // Calls on smaller problems, each about an eighth of the next.
   const double predicting = predicted ? std::min(call / 7, plan.longest_call / 7) : 0;
   if (predicted && call > plan.longest_call) return predicting;
-  constexpr double calls = 3;  // two of the check, one to find the number of repeats
+  constexpr double calls = 3;  // two by the check, one to calibrate repeats
   const double sample = std::max(call, 1.2 * plan.timing.sample_seconds);
   const double warming = std::max(call, plan.timing.warm_up_seconds + 2 * sample);
   return (call > plan.longest_call / caution ? predicting : 0) + (calls - 1) * call + warming +
          bench::rounds_of(call, plan.timing) * sample;
 }
 
-/// The share of rows that the oracle computes, of the output of which it computes most.
+/// Returns the fraction of rows that the oracle computes, of the output with the largest fraction.
 double judged_share(const Instance& instance) {
   const double operations = instance.cost().operations;
   double most = 0;
@@ -233,7 +234,7 @@ double judged_share(const Instance& instance) {
   return most;
 }
 
-/// A problem, or a smaller one of its kind, made and timed, and what follows for the whole.
+/// Makes and times a problem, or a smaller one of its kind, and extrapolates to the whole.
 class FirstTrial {
  public:
   FirstTrial(const AnyOperator& op, const Problem& problem, Context& context)
@@ -255,7 +256,8 @@ class FirstTrial {
   }
 
   [[nodiscard]] bool is_smaller() const { return times_ > 0; }
-  /// Times a rung, or the public call when it is null; none if it fails, or nothing takes it.
+  /// Returns the seconds of a rung, or of the public call if `rung` is null; empty if it fails or
+  /// is not supported.
   [[nodiscard]] std::optional<double> seconds_of_call(const RungInfo* rung) {
     if (rung != nullptr && !instance_->supports(*rung, context_)) return std::nullopt;
     const FirstProblem limit = first_of(context_);
@@ -269,8 +271,8 @@ class FirstTrial {
     }
   }
   [[nodiscard]] double making() const { return making_; }
-  /// Returns the time to fill outputs before each of two checked calls; comparing them takes as
-  /// long.
+  /// Returns the time to refill outputs before each of two checked calls, and to compare them,
+  /// which takes as long.
   [[nodiscard]] double renewing() const { return 4 * renewing_; }
   [[nodiscard]] double oracle() const {
     return whole_->reference_operations(judged_share(*whole_)) / oracle_rate;
@@ -278,7 +280,7 @@ class FirstTrial {
 
  private:
   Context& context_;
-  std::unique_ptr<Instance> whole_;  // an outline
+  std::unique_ptr<Instance> whole_;  // outline: no memory is allocated
   Cost cost_;
   std::unique_ptr<Instance> instance_;
   int times_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading operators, rungs, backends, problems and variants from a command line.
+// Parses operators, rungs, backends, problems and variants on a command line.
 #include "rung/workbench/selection.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace rung::workbench {
 namespace {
 
-/// Each once, though it may stand on several backends, and the public call.
+/// Returns the names of all rungs, without duplicates across backends, and of the public call.
 std::vector<std::string_view> rung_names(const AnyOperator& op) {
   std::vector<std::string_view> names;
   for (const RungInfo* info : op.rungs()) names.push_back(info->name);
@@ -24,7 +24,7 @@ std::vector<std::string_view> rung_names(const AnyOperator& op) {
   return names;
 }
 
-/// Throws for what is a pattern of `rung survey`.
+/// Throws for a pattern of `rung survey`.
 void expect_no_range(const std::string& word) {
   if (word.find("..") == word.npos && word.find('(') == word.npos) return;
   throw Error(ErrorCode::invalid_argument,
@@ -166,7 +166,7 @@ std::string device_in_parentheses(const Context& context) {
 
 std::vector<Problem> parse_problems(const std::vector<std::string>& words) {
   std::vector<Problem> problems;
-  std::string type;  // a word that is only an element type waits for the extents after it
+  std::string type;  // an element type without extents, which may be the next word
   for (const std::string& word : words) {
     expect_no_range(word);
     if (type.empty() && word.find(' ') == std::string::npos &&
@@ -178,7 +178,7 @@ std::vector<Problem> parse_problems(const std::vector<std::string>& words) {
     problems.push_back(Problem::parse(type += word));
     type.clear();
   }
-  // Left alone it is no problem; the parser says why.
+  // An element type alone is no problem; the parser throws.
   if (!type.empty()) problems.push_back(Problem::parse(type));
   return problems;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung survey: where does an operator fall off? Random problems instead of those that somebody
-// thought of.
+// rung survey: finds slow problems of an operator by random sampling instead of hand-picked cases.
 #include "rung/workbench/survey.hpp"
 
 #include <fmt/format.h>
@@ -41,7 +40,7 @@ struct Options {
   std::string fit;
 };
 
-/// Returns the backend that programs would use: a GPU if there is one.
+/// Returns the default backend of programs: a GPU if there is one.
 Backend backend_to_time(const std::string& asked) {
   if (asked.empty()) return available(Backend::cuda) ? Backend::cuda : Backend::cpu;
   std::vector<std::string> missing;
@@ -70,7 +69,7 @@ SurveyResults begun(const Options& options, const AnyOperator& op) {
   return survey;
 }
 
-/// Reads the rows that the file holds already.
+/// Loads the rows already in the file.
 void go_on(SurveyResults& survey, const std::string& path) {
   if (path.empty() || !std::filesystem::exists(path)) return;
   SurveyResults file;
@@ -91,8 +90,8 @@ int list_problems(const Options& options, const AnyOperator& op) {
   return exit_good;
 }
 
-/// Times the problems that the file does not hold yet; returns how many are left when the time is
-/// over.
+/// Times the problems that the file does not contain yet; returns how many are left when the time
+/// is up.
 int time_problems(const Options& options, const AnyOperator& op, Context& context,
                   const bench::Machine& machine, SurveyResults& survey) {
   const double until = bench::now() + options.seconds;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which problems a survey looks at.
+// Draws the problems of a survey.
 #include <fmt/format.h>
 
 #include "rung/core/error.hpp"
@@ -23,11 +23,11 @@ std::vector<std::string> patterns_of(const AnyOperator& op) {
 Problem draw_problem(const AnyOperator& op, const SurveyDraw& draw, std::uint64_t seed,
                      std::int64_t index) {
   constexpr int max_draws = 5000;
-  // Every pattern gets its share of the problems.
+  // Patterns are used in turn, so that each has an equal share of the problems.
   const auto turn = static_cast<std::size_t>(index) % draw.patterns.size();
   const std::string& pattern = draw.patterns[turn];
   Random random(random_stream(seed, op.name()) + mix_bits(static_cast<std::uint64_t>(index)));
-  // Always on the CPU, so that no device has a say in it.
+  // Always the CPU: validity of a problem must not depend on the device.
   const Context context = Context::cpu(1);
   std::string refusal;
   for (int i = 0; i < max_draws; ++i) {

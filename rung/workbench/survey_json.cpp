@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A survey as a file, from which it goes on.
+// Reads and writes survey files, from which a survey can continue.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -81,7 +81,7 @@ SurveyRow row_from_json(const ordered_json& json) {
   row.vs_peer = read_number(json.at("vs_peer"));
   json.at("note").get_to(row.note);
   json.at("failed").get_to(row.failed);
-  // Files of earlier versions have none of these.
+  // Fields missing in files of earlier versions.
   row.unsupported = json.value("unsupported", false);
   if (json.contains("spread")) row.spread = read_number(json.at("spread"));
   if (json.contains("peer_spread")) row.peer_spread = read_number(json.at("peer_spread"));
@@ -124,7 +124,7 @@ std::string survey_json(const SurveyResults& survey, const bench::Machine& machi
                         {"date", survey.date},
                         {"max_bytes", survey.draw.max_bytes},
                         {"patterns", survey.draw.patterns}}}};
-  // A row is a line: files of hundreds of them are read, and compared, by people too.
+  // One row per line: people read and compare files of hundreds of rows.
   std::string text = all.dump(2);
   text.resize(text.size() - 2);
   text += ",\n  \"rows\": [";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the JSON of `rung survey` to Markdown.
+// Converts the JSON of `rung survey` to Markdown.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One problem of a survey: is the public call right, and does anything beat it?
+// One problem of a survey: checks the public call, and compares its time with every other version.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,30 +19,30 @@
 namespace rung::workbench {
 namespace {
 
-/// Versions that a single timing finds this many times slower than the fastest of their kind stay
-/// out of the race: single timings are off by a factor of two now and then.
+/// A version that a single timing finds this many times slower than the fastest of its kind is
+/// excluded from the race; single timings can be off by a factor of two.
 constexpr double far_behind = 3;
-/// Largest number of racers of each kind, without the chosen rung.
+/// Maximum number of racers of each kind, besides the chosen rung.
 constexpr std::size_t max_racing = 2;
-constexpr std::size_t max_kernels_racing = 8;  // where rates are fitted to them
+constexpr std::size_t max_kernels_racing = 8;  // if rates are fitted to them
 enum class Kind { choosable, teaching, peer };
 Kind kind_of(const RungInfo& rung) {
   return rung.peer ? Kind::peer : rung.teaching ? Kind::teaching : Kind::choosable;
 }
-/// Versions that take longer, and more than `hopeless` times as long as the public call, are not
-/// timed on the whole problem.
+/// Seconds per call; versions that take longer, and more than `hopeless` times as long as the
+/// public call, are not timed on the whole problem.
 constexpr double long_call = 0.05;
 constexpr double hopeless = 10;
 
 struct Version {
   const RungInfo* rung = nullptr;  // null: the public call
   double seconds = not_measured;
-  bool measured = true;          // else concluded from a smaller problem
-  double brief = not_measured;   // seconds by the timing before the race
+  bool measured = true;          // false: extrapolated from a smaller problem
+  double brief = not_measured;   // seconds, timed before the race
   double spread = not_measured;  // in the race
 };
 
-/// Seconds of a call, from the least of a few timings, each of as many calls as take 50 us.
+/// Returns the seconds of a call: the minimum of a few timings of as many calls as take 50 us.
 template <class Run>
 double brief_timing(Run run) {
   constexpr double long_enough = 5e-5;
@@ -54,7 +54,7 @@ double brief_timing(Run run) {
     run(calls);
     return (bench::now() - begin) / calls;
   };
-  // The first one may have loaded a library, or found everything cold.
+  // The first call may have loaded a library, or started with cold caches.
   const double first = timed(1);
   if (first >= 10 * slow) return first;
   double least = timed(1);
@@ -63,9 +63,9 @@ double brief_timing(Run run) {
   return least;
 }
 
-/// Unlike a bench, which reports what is usual, a survey asks what a version can do: of a machine
-/// that others use too, the least time tells most. (A team of threads waits a scheduler's time
-/// slice for the one that was interrupted.)
+/// Returns the minimum time. A bench reports typical times; a survey measures what a version can
+/// do, for which the minimum is the most reliable figure on a shared machine. (A team of threads
+/// waits a whole scheduler time slice for a preempted thread.)
 double least(const bench::Samples& samples) {
   std::vector<double> present;
   for (const double one : samples.seconds) {
@@ -112,7 +112,7 @@ class ProblemSurvey {
   }
 
  private:
-  /// Returns whether the public call takes the problem.
+  /// Returns true if a rung supports the public call.
   bool takes_call() {
     try {
       verifier_.instance().validate(context_);
@@ -125,11 +125,11 @@ class ProblemSurvey {
     }
   }
 
-  /// Returns whether a version's result is right; if not, the row says so.
+  /// Returns true if a version's result is correct; otherwise records the failure in the row.
   bool right(const RungInfo* rung) {
     Verdict verdict = verifier_.verify(rung, context_, false);
-    // After a race it may have suffered for what another version did to the inputs; they are
-    // made anew after a failure.
+    // After a race, another version may have damaged the inputs; they are regenerated after a
+    // failure.
     if (raced_ && verdict.kind == Verdict::Kind::failed) {
       verdict = verifier_.verify(rung, context_, false);
     }
@@ -148,7 +148,7 @@ class ProblemSurvey {
                              rung != nullptr ? rung->name : public_call, what);
   }
 
-  /// The contender of a race; timed once here.
+  /// Returns the seconds of a call of the rung, from a brief timing.
   double timed_once(const RungInfo* rung) {
     const bench::Contender one = contender(all_sets(), rung, context_);
     return brief_timing([&](int calls) { one.run(calls); });
@@ -184,7 +184,7 @@ class ProblemSurvey {
     }
   }
 
-  /// The public call, the chosen rung, and whoever may be faster.
+  /// Returns the racers: the public call, the chosen rung, and all versions that may be faster.
   std::vector<Version> racers() {
     std::vector<Version> racing{{nullptr, call_, true, call_}, {chosen_, call_, true, call_}};
     for (const Kind kind : {Kind::choosable, Kind::teaching, Kind::peer}) {
@@ -272,7 +272,7 @@ class ProblemSurvey {
            row_.vs_peer < good_enough;
   }
 
-  /// Checks the results of winners; the public call's is right, by now.
+  /// Checks the results of the winners; the public call's result is already checked.
   void check_winners() {
     if (!plan_.kernels_only) check_fastest();
     for (const Version& one : timed_) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a survey says of an operator, as text.
+// Report of a survey, as text.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace rung::workbench {
 namespace {
 
-/// Names the element types without a known floor, and the reason.
+/// Names the element types without a known floor, with the reason.
 std::string no_floor_text(const std::vector<SurveyRow>& rows) {
   std::vector<std::string> types;
   for (const SurveyRow& row : rows) {
@@ -95,7 +95,7 @@ std::string ratio_text(double ratio) {
 }
 
 std::string survey_busy_text(const std::vector<SurveyRow>& rows) {
-  constexpr double max_spread = 0.1;  // on a quiet machine it is a few percent
+  constexpr double max_spread = 0.1;  // a few percent on a quiet machine
   std::vector<double> spreads;
   for (const SurveyRow& row : rows) {
     if (std::isfinite(row.spread)) spreads.push_back(row.spread);

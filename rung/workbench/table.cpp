@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout of text tables.
+// Layout of text tables.
 #include "rung/workbench/table.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace rung::workbench {
 namespace {
 
 constexpr std::size_t gap = 2;        // spaces between columns
-constexpr std::size_t min_cell = 8;   // cells are not cut shorter than this
+constexpr std::size_t min_cell = 8;   // minimum width of a truncated cell
 constexpr std::size_t mark_size = 4;  // "[12]"
 
 std::size_t sum(const std::vector<std::size_t>& widths, const std::vector<std::size_t>& columns) {
@@ -23,7 +23,7 @@ std::size_t sum(const std::vector<std::size_t>& widths, const std::vector<std::s
 
 }  // namespace
 
-/// Layout of a table: columns shown, their widths, and notes below.
+/// Layout of a table: columns shown, their widths, and footnotes.
 class Table::Layout {
  public:
   Layout(const Table& table, std::size_t width) : table_(table), width_(width) {
@@ -47,7 +47,7 @@ class Table::Layout {
     drop_columns(Fit::yield);
     drop_columns(Fit::drop);
     cut_columns(Fit::cut);
-    // Nothing else is left to give on a very narrow terminal: names are cut, then columns go.
+    // Last resort on a very narrow terminal: truncate columns to keep, then drop them.
     cut_columns(Fit::keep);
     drop_columns(Fit::keep);
     if (sum(widths_, shown_) > width_ && shown_.size() == 1) widths_[shown_.front()] = width_;
@@ -80,14 +80,14 @@ class Table::Layout {
   }
 
  private:
-  /// The widest cell of a column.
+  /// Returns the width of the widest cell of a column.
   [[nodiscard]] std::size_t longest(std::size_t c, std::size_t limit) const {
     std::size_t most = 0;
     for (const Row& row : table_.rows_) most = std::max(most, shown_width(row.cells[c]));
     return std::min(most, std::max(limit, min_cell));
   }
 
-  /// Cuts columns of this fit to no less than `least`, as far as the line is too wide.
+  /// Narrows columns of this fit, to no less than `least`, while the line is too wide.
   void shrink(Fit fit, std::size_t least) {
     for (const std::size_t c : shown_) {
       const Column& column = table_.columns_[c];
@@ -98,7 +98,8 @@ class Table::Layout {
     }
   }
 
-  /// A column that is cut keeps so many characters where it makes room for one that yields.
+  /// Narrows yielding columns and columns to cut. A column to cut keeps at least `readable`
+  /// characters while a yielding column is still shown.
   void cut_yielding_columns() {
     constexpr std::size_t readable = 28;
     const bool any = std::any_of(shown_.begin(), shown_.end(), [&](std::size_t c) {
@@ -124,8 +125,7 @@ class Table::Layout {
     }
   }
 
-  /// Takes from the widest of the columns of text with this fit, until the line fits or nothing is
-  /// left to take.
+  /// Narrows the widest columns of this fit until the line fits or all have their minimum width.
   void cut_columns(Fit fit) {
     while (sum(widths_, shown_) > width_) {
       std::size_t* widest = nullptr;
@@ -157,7 +157,7 @@ class Table::Layout {
     return toned(tone, text) + '\n';
   }
 
-  /// "[1]": equal remarks share a number.
+  /// Returns the mark "[1]" of a remark; equal remarks share a number.
   std::string mark_of(const std::string& remark) {
     const auto [found, is_new] = marks_.try_emplace(remark, notes_.size() + 1);
     if (is_new) notes_.push_back(remark);
@@ -190,7 +190,7 @@ bool Table::shows(std::string_view title, std::size_t width) const {
 }
 
 std::size_t shown_width(std::string_view text) {
-  // Every byte but those that continue a character.
+  // Counts all bytes except UTF-8 continuation bytes.
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
   }));
@@ -265,7 +265,7 @@ std::string format_seconds(double seconds) {
     double size;
   };
   constexpr Unit units[] = {{"s", 1.0}, {"ms", 1e-3}, {"us", 1e-6}};
-  // 0.9995 and not 1: what would print as 1000 us is 1.00 ms.
+  // 0.9995 instead of 1: a value that would print as 1000 us becomes 1.00 ms.
   for (const Unit& unit : units) {
     if (seconds >= 0.9995 * unit.size) {
       return fmt::format("{} {}", format_number(seconds / unit.size), unit.name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of formats, and who reads and writes which.
+// The table of file formats, with the reader and writer of each.
 #include "rung/workbench/tensor_files.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 namespace rung::workbench {
 namespace {
 
-/// A format is a line here.
+/// A file format.
 struct Format {
   std::string_view suffix;
   Tensor (*read)(const std::string& path);

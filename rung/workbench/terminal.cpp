@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asking the system about the terminal, and the environment about its user's wishes.
+// Queries the terminal and the environment variables that control output.
 #include "rung/workbench/terminal.hpp"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ std::string_view variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// A whole number above zero, or 0.
+/// Parses a positive whole number; returns 0 for any other text.
 std::size_t count(std::string_view text) {
   std::size_t value = 0;
   const char* const end = text.data() + text.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung tune: fills the file of measured choices ahead, so that no program waits for it.
+// rung tune: fills the file of measured choices in advance, so that programs need not measure.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ Backend backend_to_tune(const std::string& asked) {
   return backend;
 }
 
-/// The calls of one backend in what a program wrote with RUNG_LOG=calls; other lines are its own.
+/// Reads the calls of one backend from a log written with RUNG_LOG=calls; ignores other lines.
 Problems read_log(const std::string& path, Backend backend, const std::string& op) {
   Problems all;
   std::istringstream lines(read_text_file(path));
@@ -62,7 +62,7 @@ Problems read_log(const std::string& path, Backend backend, const std::string& o
       const std::pair one(&known_operator(name), Problem::parse(problem));
       if (std::ranges::find(all, one) == all.end()) all.push_back(one);
     } catch (const Error&) {
-      ++unread;  // two processes may have written at once
+      ++unread;  // lines of two processes may be interleaved
     }
   }
   if (unread > 0) {
@@ -102,7 +102,7 @@ Problems problems_of(const Options& options, Backend backend) {
   return all;
 }
 
-/// Adds a row: the kernel, its time, and what the estimates would have chosen.
+/// Measures a problem and adds a row: the kernel, its time, and the choice by estimates.
 void tune_one(const AnyOperator& op, const Problem& problem, bool again, Context& context,
               Table& table) {
   expect_work(op, problem, context, "tune");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers to a command line that was not understood: what is wrong, the word that was probably
-// meant, and what exists.
+// Messages for an invalid command line: the error, the probably intended word, and the
+// alternatives.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,19 +15,19 @@
 namespace rung::workbench {
 namespace {
 
-/// The command whose words were not understood.
+/// Returns the command whose words were not understood.
 const CLI::App* command_at_fault(const CLI::App* app) {
   for (auto below = app->get_subcommands(); !below.empty(); below = app->get_subcommands()) {
-    if (!app->remaining().empty()) break;  // "rung --bogus list": the program's own
+    if (!app->remaining().empty()) break;  // "rung --bogus list": an error of the program itself
     app = below.front();
   }
   return app;
 }
 
-/// The words of the command line that no option took, as they were written.
+/// Returns the words of the command line that no option consumed, in their order.
 std::vector<std::string> unread(const CLI::App& app) {
   std::vector<std::string> words = app.remaining();
-  // The parser works from the end.
+  // CLI11 parses from the end.
   if (words.size() > 1 && words.back().starts_with('-')) std::reverse(words.begin(), words.end());
   return words;
 }
@@ -55,7 +55,7 @@ std::string what_exists(const CLI::App& app) {
   return text;
 }
 
-/// "" when there is none.
+/// Returns the message for an unknown option; "" if there is none.
 std::string unknown_option(const CLI::App& app) {
   for (const std::string& word : unread(app)) {
     if (!word.starts_with('-') || word.size() < 2) continue;
@@ -65,12 +65,12 @@ std::string unknown_option(const CLI::App& app) {
   return "";
 }
 
-/// Returns true if words are there, and none of them is a command.
+/// Returns true if words were given and none of them is a command.
 bool lacks_command(const CLI::App& app) {
   return !shown_commands(app).empty() && app.get_subcommands().empty() && !app.remaining().empty();
 }
 
-/// Returns true if an operator is asked for that this build leaves out.
+/// Returns true if the command line names an operator that this build leaves out.
 bool is_left_out(const CLI::App& app) {
   if (kind_of_commands(app) != "operator" || !lacks_command(app)) return false;
   const std::string name = app.remaining().front();
@@ -94,11 +94,11 @@ std::string unknown_command(const CLI::App& app) {
 
 std::string message_of(const CLI::App& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::ValidationError*>(&error) != nullptr) return error.what();
-  // The words behind an unknown command are its own, options too.
+  // Words and options after an unknown command belong to that command.
   if (lacks_command(app) && !app.remaining().front().starts_with('-')) return unknown_command(app);
-  // First: it is often why other words are left over, or missing.
+  // First, because an unknown option often causes leftover or missing words.
   if (std::string unknown = unknown_option(app); !unknown.empty()) return unknown;
-  // CLI11 words an unknown command as an unexpected argument.
+  // CLI11 reports an unknown command as an unexpected argument.
   if (!shown_commands(app).empty() && app.get_subcommands().empty()) return unknown_command(app);
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     return fmt::format("one argument too many: '{}'", unread(app).front());
@@ -110,7 +110,7 @@ std::string message_of(const CLI::App& app, const CLI::ParseError& error) {
     const std::string name = text.substr(conversion.size(), equals - conversion.size());
     std::string value = text.substr(equals + 3);
     if (const std::size_t comma = value.rfind(','); comma != std::string::npos) {
-      value.erase(0, comma + 1);  // CLI11 lists those before, where the option is given twice
+      value.erase(0, comma + 1);  // if an option is repeated, CLI11 lists the earlier values too
     }
     const CLI::Option* const option = app.get_option_no_throw(name);
     if (option != nullptr && option->get_expected_max() == 0) {
@@ -136,7 +136,7 @@ std::string message_of(const CLI::App& app, const CLI::ParseError& error) {
 int report_usage(const CLI::App& program, const CLI::ParseError& error) {
   const CLI::App* app = command_at_fault(&program);
   const std::string path = command_path(app);
-  // Of an option that exists, its own message says what it accepts.
+  // For a known option, CLI11's message states what it accepts.
   const bool is_value = dynamic_cast<const CLI::ValidationError*>(&error) != nullptr ||
                         dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr;
   fmt::print(stderr, "{} {}\n{}see `{} --help`\n", toned(Tone::bad, path + ":", STDERR_FILENO),

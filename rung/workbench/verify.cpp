@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a problem and its reference, runs a rung on it and verifies what it did.
+// Makes a problem and its reference, runs a rung on it and verifies the results.
 #include "rung/workbench/verify.hpp"
 
 #include <fmt/format.h>
@@ -46,7 +46,7 @@ std::vector<Tensor> Verifier::outputs(Instance& instance) const {
 void Verifier::run_oracle() {
   if (oracle_known_) return;
   Instance& made = host();
-  made.inputs.reset();  // the oracle reads in-outs as they are before a run
+  made.inputs.reset();  // the oracle must see in-out tensors as before a run
   const double operations = made.cost().operations;
   for (const Inputs::Entry& entry : made.inputs.entries()) {
     if (!entry.written) continue;
@@ -59,16 +59,16 @@ void Verifier::run_oracle() {
     oracle_.outputs.push_back(std::move(output));
   }
   made.reference(oracle_);
-  // A tolerance may depend on the inputs, which are in host memory, and not yet overwritten, here.
+  // Tolerances may depend on the inputs, which are in host memory and not yet overwritten here.
   for (const RungInfo* rung : op_.rungs()) {
     if (rung->backend == device_.backend) tolerances_.emplace(rung, made.tolerance(*rung));
   }
-  // Only the rows are needed from here on; a large problem should not be held twice.
+  // Only the reference rows are needed from here on: free the host copy of a large problem.
   host_.reset();
   oracle_known_ = true;
 }
 
-/// The public call is held to the bound of the rung that it picks.
+/// Returns the tolerance of a rung; for the public call, that of the rung it chooses.
 Tolerance Verifier::tolerance(const RungInfo* rung, const Context& context) {
   return tolerances_.at(rung != nullptr ? rung : &instance().chosen(context));
 }
@@ -84,7 +84,7 @@ bool Verifier::would_pass_zeros(const Tolerance& tolerance) {
   return all && output > 0;
 }
 
-/// Chooses the number of threads of the second run, another one for another problem or seed.
+/// Returns the number of threads of the second run, varied by problem and seed.
 int Verifier::other_threads(int threads) const {
   constexpr int numbers[] = {1, 2, 3, 7, 16};
   std::size_t at = (std::hash<std::string>()(problem_.to_string()) + seed_) % std::size(numbers);
@@ -95,7 +95,7 @@ int Verifier::other_threads(int threads) const {
 std::string Verifier::run_and_compare(const RungInfo* rung, Context& context, bool twice) {
   Instance& made = instance();
   const Tolerance tolerance = this->tolerance(rung, context);
-  // Teams have as many threads as the context, however many cores there are.
+  // Makes teams as large as the context requests, however few cores there are.
   const cpu::team_hooks::AssumedCores assumed(cpu::team_hooks::enough_cores);
   const auto run = [&](Context& where) {
     if (rung != nullptr) {
@@ -106,11 +106,11 @@ std::string Verifier::run_and_compare(const RungInfo* rung, Context& context, bo
     where.synchronize();
   };
   made.inputs.reset();
-  // The same poison each time: copied once.
+  // The poison is the same for every run: copy it once.
   if (before_.empty()) before_ = outputs(made);
   run(context);
   const std::vector<Tensor> after = outputs(made);
-  // What is around the tensors first: an overrun explains wrong numbers, not the reverse.
+  // Check the surroundings of tensors first: an overrun explains wrong numbers, not the reverse.
   if (std::string damage = made.inputs.damage(); !damage.empty()) return damage;
 
   std::size_t output = 0;
@@ -158,8 +158,8 @@ Verdict Verifier::verify(const RungInfo* rung, Context& context, bool twice) {
       static_cast<void>(instance().chosen(context));
     }
   } catch (const Error& error) {
-    // Nothing has run yet: the operator cannot make the problem so, or no rung takes it.
-    // Or there is no memory for this layout of it, which may need more than the plain one.
+    // Before any run: the operator cannot make the problem in this variant, no rung supports it, or
+    // memory is insufficient for this layout.
     if (error.code() == ErrorCode::unsupported || error.code() == ErrorCode::out_of_memory) {
       return {Verdict::Kind::skipped, error.what()};
     }
@@ -177,7 +177,7 @@ Verdict Verifier::verify(const RungInfo* rung, Context& context, bool twice) {
     failure = fmt::format("threw: {}", error.what());
   }
   if (failure.empty()) return {.mistrusted = mistrusted};
-  // A rung that failed may have spoiled inputs or padding: the next one gets fresh memory.
+  // A failed rung may have damaged inputs or padding: the next one gets fresh memory.
   instance_.reset();
   before_.clear();
   return {Verdict::Kind::failed, failure};

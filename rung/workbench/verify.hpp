@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Verifier makes one problem in one variant once, computes its reference once, and verifies any
-// number of rungs on it in turn.
+// A Verifier makes one problem in one variant and computes its reference, once; then it verifies
+// any number of rungs on it.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace rung::workbench {
 struct Verdict {
   enum class Kind { passed, failed, skipped };
   Kind kind = Kind::passed;
-  std::string message;      // why it failed or was skipped
-  bool mistrusted = false;  // it passed, as zeros in place of all results would have
+  std::string message;      // reason of a failure or skip
+  bool mistrusted = false;  // passed, but all-zero results would pass as well
 };
 
 class Verifier {
  public:
-  /// `device` is where the rungs will run; the oracle always works in host memory.
+  /// `device`: the rungs' device; the oracle always runs in host memory.
   Verifier(const AnyOperator& op, Problem problem, Variant variant, std::uint64_t seed,
            Device device);
 
@@ -34,7 +34,7 @@ class Verifier {
   /// Whatever a rung throws is a failure, except that it does not support the problem.
   Verdict verify(const RungInfo* rung, Context& context, bool twice);
 
-  /// The problem on the rungs' device, for whoever wants to time it.
+  /// Returns the problem on the rungs' device, for timing.
   Instance& instance();
 
  private:
@@ -51,9 +51,9 @@ class Verifier {
   Variant variant_;
   std::uint64_t seed_;
   Device device_;
-  std::unique_ptr<Instance> host_;  // null when it is the same as instance_
+  std::unique_ptr<Instance> host_;  // null if identical to instance_
   std::unique_ptr<Instance> instance_;
-  std::vector<Tensor> before_;  // the outputs as reset() leaves them
+  std::vector<Tensor> before_;  // outputs as after reset()
   Oracle oracle_;
   std::map<const RungInfo*, Tolerance> tolerances_;
   bool oracle_known_ = false;

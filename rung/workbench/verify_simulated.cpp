@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verification under the simulated GPU's checks.
+// Verification with the simulated GPU's checks.
 #include "rung/workbench/verify_simulated.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ Verdict verify_simulated(const std::function<Verdict()>& verify) {
   if (report.findings.empty()) return verdict;
   if (verdict.kind == Verdict::Kind::failed) verdict.message += "; ";
   verdict.kind = Verdict::Kind::failed;
-  // A race explains the others.
+  // A race explains other findings: report it first.
   const auto race = std::find_if(report.findings.begin(), report.findings.end(),
                                  [](const auto& f) { return f.kind == simt::record::Kind::race; });
   verdict.message += to_text(race != report.findings.end() ? *race : report.findings.front());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verification under the simulated GPU's checks: a right result is not enough, no launch may race
-// or access memory out of bounds.
+// Verification with the simulated GPU's checks: besides a correct result, no launch may race or
+// access memory out of bounds.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,8 @@
 
 namespace rung::workbench {
 
-/// The verdict of `verify`, made a failure if the simulated GPU found an error in its launches.
+/// Returns the verdict of `verify`, or a failure if the simulated GPU found an error in its
+/// launches.
 Verdict verify_simulated(const std::function<Verdict()>& verify);
 
 }  // namespace rung::workbench

@@ -10,7 +10,8 @@
 namespace rung::workbench {
 namespace {
 
-/// Returns the SMs of the GPU, and adds them to the page's inputs where --sms does not give them.
+/// Returns the number of SMs. Without --sms, takes it from the GPU and adds it to the page's
+/// inputs.
 double multiprocessors(const Given& given, Sheet& sheet) {
   constexpr double of_an_h100 = 132;
   if (given.has("sms") && given.has("gpu")) {

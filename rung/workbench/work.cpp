@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung work: additions and steps of parallel scans and sums, against sequential ones.
+// rung work: additions and steps of parallel scans and sums, compared with sequential ones.
 #include "rung/bench/work.hpp"
 
 #include <fmt/format.h>
@@ -13,18 +13,18 @@ namespace {
 
 bool is_power_of_two(double n) { return std::exp2(bench::ceil_log2(n)) == n; }
 
-/// A rung that does what is computed, in one block where it scans.
+/// A rung that implements an algorithm of this page; scans use a single block.
 struct SteppingRung {
   const char* op;
   const char* rung;
-  double least, most;  // elements, of which the barriers are those of the formula
+  double least, most;  // elements for which barriers match the formula
 };
 constexpr SteppingRung kogge_stone_rung{"scan", "kogge_stone", 32, 1024};
 constexpr SteppingRung brent_kung_rung{"scan", "brent_kung", 64, 2048};
 constexpr SteppingRung tree_rung{"reduce", "shared", 256, 65536};
 
-/// Compares the steps with the barriers that a block of the rung passes one after another. True
-/// where the rung is counted.
+/// Compares the steps with the barriers on the longest path of a block of the rung. Returns true if
+/// the rung is counted.
 bool add_barriers(const SteppingRung& rung, double n, Sheet& sheet) {
   if (!is_power_of_two(n) || n < rung.least || n > rung.most) return false;
   const double log = bench::ceil_log2(n);
@@ -37,7 +37,7 @@ bool add_barriers(const SteppingRung& rung, double n, Sheet& sheet) {
     sheet.result("depth in barriers", "{steps} + 2", 2 * log + 1, Unit::count);
     sheet.remark("A step has one barrier. Two more are before and after the results are stored.");
   } else {
-    constexpr double block_steps = 8;  // of 256 threads
+    constexpr double block_steps = 8;  // of a block of 256 threads
     const double passes = std::ceil(log / block_steps);
     sheet.result("passes of blocks of 256", "log2 n / 8, rounded up", passes, Unit::count);
     sheet.result("depth in barriers", "{passes of blocks of 256} x (8 + 1)",
@@ -56,7 +56,8 @@ bool add_barriers(const SteppingRung& rung, double n, Sheet& sheet) {
   return true;
 }
 
-/// The formula of powers of two where it holds, else that of any n.
+/// Adds the results of an algorithm, by the formula for powers of two if n is one, else by the
+/// general formula.
 void add_work(const std::string& algorithm, double n, Sheet& sheet) {
   sheet.let("log", bench::ceil_log2(n), Unit::count,
             is_power_of_two(n) ? "log2 n" : "ceil(log2 n)");
