@@ -78,7 +78,7 @@ struct Objective {
     double sum = 0;
     for (const FitSample& sample : samples) {
       const double error = std::log(predict(sample.terms, rates, backend).seconds / sample.seconds);
-      sum += sample.weight * std::min(error * error, std::abs(error));  // outliers: linear, not squared
+      sum += sample.weight * std::min(error * error, std::abs(error));  // outliers: linear
     }
     for (std::size_t i = 0; i < term_count; ++i) {
       const double away = std::log(rates.of[i] / prior.of[i]);

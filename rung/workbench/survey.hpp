@@ -18,9 +18,8 @@ namespace rung::workbench {
 /// Distribution of random problems. Problem n depends only on this distribution, the seed and n, so
 /// it is the same on every machine.
 struct SurveyDraw {
-  std::vector<std::string>
-      patterns;                  // problem_pattern.hpp; used in turn
-  double max_bytes = 256 << 20;  // of all tensors of a problem together
+  std::vector<std::string> patterns;  // problem_pattern.hpp; used in turn
+  double max_bytes = 256 << 20;       // of all tensors of a problem together
 };
 /// Returns the operator's own patterns. Throws Error(invalid_argument) if it has none.
 std::vector<std::string> patterns_of(const AnyOperator& op);
@@ -40,7 +39,7 @@ struct SurveyPlan {
     double seconds;         // of all versions together, approximately
   };
   Race first{.rounds = 11, .sample_seconds = 2e-4, .seconds = 0.3};  // of versions not far behind
-  Race again{.rounds = 31, .sample_seconds = 3e-4, .seconds = 0.6};  // if the public call looks slow
+  Race again{.rounds = 31, .sample_seconds = 3e-4, .seconds = 0.6};  // if the call looks slow
   bool peers = true;
   /// Times only our kernels that may be chosen, without checking results: data for fitting rates.
   bool kernels_only = false;
