@@ -178,7 +178,7 @@ void announce(const AnyOperator& op, const std::vector<Race>& races, const Bench
   std::fflush(to);
 }
 
-/// Prints what was not timed, and how to run its kernels nevertheless.
+/// Prints the backends that were not timed, and how to run their kernels nevertheless.
 void print_missing(const AnyOperator& op, const std::vector<std::string>& missing,
                    const Options& options) {
   for (const std::string& line : missing) say("not timed on " + line);

@@ -74,9 +74,9 @@ class Parser {
   Option add_option(const std::string& names, T& value, const std::string& help) const;
   Option add_flag(const std::string& names, bool& value, const std::string& help) const;
 
-  // Help, in its order: what the command is for, a paragraph or more; usage and options; examples;
-  // what its exit codes mean; and whatever else is to be said. Lines are wrapped to the terminal,
-  // except that those that begin with a blank stay as they are.
+  // Sections of the help, in their order: purpose (one or more paragraphs), usage and options,
+  // examples, exit codes, notes. Lines are wrapped to the terminal, except lines that begin with a
+  // blank.
   void purpose(const std::string& text) const;
   void example(const std::string& command, const std::string& comment = "") const;
   void exit_codes(const std::vector<std::pair<int, std::string>>& meanings) const;

@@ -30,7 +30,7 @@ class Verifier {
   ///   the numbers, against the reference;
   ///   that every element was written, and nothing else: canaries, padding, inputs;
   ///   with `twice`, that a second run, on a CPU with another number of threads, gives the same
-  ///   bits (not asked of peers and VaryingBits).
+  ///   bits (not required of peers and VaryingBits).
   /// Whatever a rung throws is a failure, except that it does not support the problem.
   Verdict verify(const RungInfo* rung, Context& context, bool twice);
 

@@ -19,10 +19,10 @@
 // Shapes   x: ... x H x W x C, planar: ... x C x H x W, the axes in front a batch of pictures. C is
 //          1 (grey), 2 (grey, alpha), 3 (R G B) or 4 (R G B, alpha). y alike; of grey, whose x has
 //          3 or 4 channels, y has 1, or 2 where x has 4 and alpha is to be kept.
-// Alpha    grey, unsharp and sobel copy it. Blurs treat it as one more channel: what is right at
-//          the rim of something transparent only where colors are premultiplied by alpha.
-// Edges    outside of the picture is the nearest pixel of its border; for box, on request, 0 (edge
-//          = zero): such pixels count in T^2, so that the border of y is darker.
+// Alpha    grey, unsharp and sobel copy it. Blurs treat it as one more channel, which is correct at
+//          transparent borders only if colors are premultiplied by alpha.
+// Edges    outside the picture: the nearest pixel of its border; for box, on request, 0 (edge =
+//          zero): such pixels count in T^2, so that the border of y is darker.
 // Strides  any, zero (broadcast) in x too; y must not overlap itself.
 // Types    u8 or f32, x and y alike.
 // u8       Every result is a whole number that does not depend on how it is computed:

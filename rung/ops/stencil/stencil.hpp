@@ -4,8 +4,8 @@
 //   correlation  y[i] = s sum_k w[k] x[i + k - a]
 //   convolution  y[i] = s sum_k w[k] x[i - k + a]      the mask reversed along every axis
 //
-// for every element i of an array, k over the mask, a the anchor: the element of the mask that lies
-// on i. Indices have as many axes as the mask.
+// for every element i of an array, k over the mask, a the anchor: the index of the mask element at
+// i. Indices have as many axes as the mask.
 //
 // Mask     w has 1, 2 or 3 axes, 1 to 31 elements a side, odd or even, in any layout; finite
 //          values. By default its anchor is the middle: extent / 2, rounded down. Two other ways
@@ -21,20 +21,20 @@
 //          per axis; also where the mask is larger than the array.
 // Shapes   x and y of one shape; up to 8 axes. The array's are the last, as many as the mask has;
 //          those in front are a batch of arrays. Empty tensors: nothing is written.
-// Strides  any, zero (broadcast) in what is read too; y must not overlap itself.
+// Strides  any, zero (broadcast) in x and the weights too; y must not overlap itself.
 // Types    x f32, f64, f16, bf16 or u8; y the same, or f32 for f16, bf16 and u8. w and sums are
 //          f32, for f64 f64. A sum becomes u8 rounded to nearest, ties to even, and clamped to 0
 //          to 255 (NaN: 0).
-// Iterations  the result takes the place of x, so many times. In between values are rounded to y's
-//          type: n iterations give what n calls give.
+// Iterations  each applies the mask to the result of the previous one. Results are rounded to y's
+//          type in between: n iterations equal n calls.
 // Aliasing y must not overlap x or a mask: there is no stencil in place. Overlap is decided by
 //          address ranges, from the lowest to the highest byte that a tensor touches, so that
 //          tensors whose elements interleave are refused.
 // Accuracy with u the unit roundoff of the sums' type and K the number of the mask's elements:
 //          |error| <= (K + 4) u |s| sum_k |w[k] x[.]|, plus one rounding to y's type; sums are made
 //          of additions alone, so that an infinity or NaN reaches the elements whose window
-//          contains it, and no others. Of several iterations: the same for each, and what the
-//          iteration in front was off, times |s| sum_k |w[k]|.
+//          contains it, and no others. With several iterations: the same bound for each, plus the
+//          error of the previous iteration times |s| sum_k |w[k]|.
 // Repeats  the same bits from run to run, and for any number of threads.
 // Errors   Error(invalid_argument) for shapes, types, the extents of mask, window and anchor, more
 //          than one of mask, vectors and window, iterations < 1, a scale that is not finite,
