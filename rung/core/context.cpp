@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts: which backends and devices are here, and the workspace that calls reuse.
+// Contexts: available backends and devices, and the workspace that operator calls reuse.
 #include "rung/core/context.hpp"
 
 #include <algorithm>
@@ -16,13 +16,15 @@
 namespace rung {
 namespace {
 
-/// Backends push themselves here before main, in any order: it must be there before them.
+/// Head of the list of registered backends. Constant-initialized, because static constructors of
+/// other files push to it in any order.
 constinit const DeviceRegistration* first_registration = nullptr;
 
 constexpr std::size_t workspace_alignment = 4096;
 constexpr int max_threads = 4096;
 
-/// Devices do not change while a process runs, and asking costs milliseconds: once each.
+/// Returns the properties of a device. Cached: they never change, and querying them takes
+/// milliseconds.
 const DeviceInfo& info_of(const DeviceApi& api, int index) {
   static std::mutex guard;
   static std::map<std::pair<Backend, int>, DeviceInfo> known;
@@ -87,7 +89,7 @@ Availability available(Backend backend) {
   return {false, api->why_not()};
 }
 
-/// The device memory behind a context's workspace.
+/// Device memory of a context's workspace.
 struct Context::Pool {
   explicit Pool(const DeviceApi& device_api, int device_index)
       : api(device_api), index(device_index) {}
@@ -95,7 +97,8 @@ struct Context::Pool {
   Pool& operator=(const Pool&) = delete;
   ~Pool() { release_all(); }
 
-  /// Work on the host is done when a call returns; a GPU's may be enqueued still, or captured.
+  /// Returns true if work may still be enqueued, or captured in a graph, when an operator call
+  /// returns. Only on CUDA devices; the other backends complete it in the call.
   [[nodiscard]] bool asynchronous() const { return api.backend == Backend::cuda; }
 
   void release_all() noexcept {
@@ -109,9 +112,9 @@ struct Context::Pool {
     blocks.clear();
   }
 
-  /// Memory of `bytes`, aligned.
+  /// Allocates `bytes` bytes aligned to workspace_alignment.
   void* allocate(std::size_t bytes) {
-    blocks.reserve(blocks.size() + 1);  // so that nothing can throw once the memory is there
+    blocks.reserve(blocks.size() + 1);  // so that push_back() cannot throw after the allocation
     if (api.backend == Backend::cpu) {
       blocks.push_back(detail::allocate_workspace(bytes));
       return blocks.back();
@@ -174,7 +177,7 @@ Context& Context::operator=(Context&& other) noexcept {
   pool_ = std::exchange(other.pool_, nullptr);
   workspace_ = std::exchange(other.workspace_, nullptr);
   capacity_ = std::exchange(other.capacity_, 0);
-  // What was remembered of other calls belongs to the context it was remembered for.
+  // Memos belong to the context that created them.
   memos_ = std::exchange(other.memos_, nullptr);
   return *this;
 }
@@ -193,7 +196,7 @@ void Context::forget() noexcept {
   while (memos_ != nullptr) delete std::exchange(memos_, memos_->next);
 }
 
-/// Memos are released first: they may own streams, and work on the workspace.
+/// Memos are released first, since they may own streams, and work that uses the workspace.
 void Context::release() noexcept {
   forget();
   delete std::exchange(pool_, nullptr);
@@ -206,7 +209,7 @@ void Context::set_choice(Choice choice) {
                                                  "; accepted: repeatable, fastest");
   }
   require_idle("set_choice");
-  // Rungs chosen by the other rule are remembered.
+  // The memos hold rungs chosen by the previous rule.
   if (choice != choice_ && backend() == Backend::cpu) forget();
   choice_ = choice;
 }
@@ -218,8 +221,8 @@ void Context::set_tuning(Tuning tuning) {
                                                  "; accepted: off, remembered, first_call");
   }
   require_idle("set_tuning");
-  // A captured graph may use what memos own on a GPU: there the last call of each operator keeps
-  // its kernel until another call comes between.
+  // On a GPU a captured graph may use the memos' memory, so each operator's last call keeps its
+  // kernel until a different call of that operator.
   if (tuning != tuning_ && !pool().asynchronous()) forget();
   tuning_ = tuning;
 }
@@ -236,7 +239,7 @@ void detail::ContextUse::throw_in_use() {
 }
 
 void* Context::grow(std::size_t bytes) {
-  // No allocator has more, and sums with it must not wrap.
+  // No allocator provides more, and sums with it do not overflow.
   constexpr std::size_t most = PTRDIFF_MAX;
   if (bytes > most - workspace_alignment) {
     throw Error(ErrorCode::out_of_memory,
@@ -246,10 +249,11 @@ void* Context::grow(std::size_t bytes) {
       (bytes + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
   Pool& pool = this->pool();
   if (pool.asynchronous()) {
-    // Old blocks stay, so growth is geometric: all of them together are less than the last one.
+    // Old blocks are kept, so growth is geometric: together they are smaller than the newest block.
     wanted = std::max(wanted, std::min(capacity_, most / 2) * 2);
   } else {
-    // Nothing refers to the old block any more; releasing it first keeps the peak at the need.
+    // Nothing refers to the old blocks any more. Releasing them first keeps the peak at the
+    // requested size.
     pool.release_all();
     workspace_ = nullptr;
     capacity_ = 0;
@@ -264,13 +268,13 @@ void Context::synchronize() { pool().api.synchronize(device_.index, stream_); }
 NominalRates nominal_rates(const Context& context) {
   const DeviceInfo& info = context.info();
   if (context.backend() == Backend::cpu) {
-    // A core of some 2.5 GHz with two 512-bit or four 256-bit multiply-adds in flight, and its
-    // share of two to three memory channels.
+    // Per core: about 2.5 GHz with two 512-bit or four 256-bit multiply-adds in flight, and a share
+    // of two to three memory channels.
     constexpr double operations_a_core = 80e9;
     constexpr double bytes_a_core = 10e9;
     return {bytes_a_core * context.threads(), operations_a_core * context.threads()};
   }
-  // 128 f32 multiply-adds per SM and cycle; memory by generation: H200, A100, older.
+  // 128 f32 multiply-adds per SM and cycle at 1.7 GHz; bandwidth by generation: H200, A100, older.
   const double operations = 128.0 * 2 * 1.7e9 * info.sms;
   const double bytes = info.compute_capability >= 90   ? 4.8e12
                        : info.compute_capability >= 80 ? 2.0e12

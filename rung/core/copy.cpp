@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// copy(): elements between tensors of any strides on any devices. The host walks strides; memory
-// that the host cannot reach travels whole, as the span of bytes its elements are in.
+// copy(): copies elements between tensors of any strides on any devices. The host walks the
+// strides; device memory that the host cannot access is transferred whole, as the byte range of its
+// elements.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -20,8 +21,8 @@ struct Axis {
   std::int64_t to;
 };
 
-/// The axes both tensors share, the destination's smallest stride last, neighbors merged where
-/// both sides step through them as through one.
+/// Returns the axes of more than one element, sorted by falling destination stride. Adjacent axes
+/// are merged if their strides allow it in both tensors.
 std::vector<Axis> merged_axes(const ConstTensorRef& from, const TensorRef& to) {
   std::vector<Axis> axes;
   for (int axis = 0; axis < to.rank(); ++axis) {
@@ -62,7 +63,7 @@ void copy_axes(const Word* from, Word* to, const Axis* axes, std::size_t count) 
   }
 }
 
-/// Elements move as words of their size: a signalling NaN must arrive as it left.
+/// Copies elements as integers of their size, which preserves signaling NaNs.
 template <class Word>
 void copy_words(const ConstTensorRef& from, const TensorRef& to) {
   const std::vector<Axis> axes = merged_axes(from, to);
@@ -85,7 +86,7 @@ void copy_on_host(const ConstTensorRef& from, const TensorRef& to) {
 
 bool on_host(const Device& device) { return in_host_memory(device.backend); }
 
-/// A host image of the bytes that a device tensor spans, and the tensor's place in it.
+/// Host copy of the byte range of a device tensor.
 struct Mirror {
   ByteRange range;
   std::unique_ptr<std::byte[]> bytes;
@@ -107,7 +108,7 @@ struct Mirror {
   }
 };
 
-/// Returns whether the elements fill their span, in C order.
+/// Returns true if the elements are contiguous in row-major order.
 bool contiguous(const ConstTensorRef& tensor) {
   std::int64_t expected = 1;
   for (int axis = tensor.rank() - 1; axis >= 0; --axis) {
@@ -163,8 +164,8 @@ void copy(const ConstTensorRef& from, const TensorRef& to) {
                static_cast<std::size_t>(to.size()) * size_of(to.dtype));
     return;
   }
-  // Through the host: what is not there yet comes as a whole, gaps included; a destination's gaps
-  // go back as they came.
+  // Copies through the host. A source on a device is fetched whole, gaps included; so is a
+  // destination with gaps, which are stored back unchanged.
   ConstTensorRef source = from;
   TensorRef target = to;
   std::unique_ptr<Mirror> fetched;
@@ -188,7 +189,7 @@ void fill(const TensorRef& to, double value) {
   require_tensor("fill", to, "to");
   if (to.empty()) return;
   require_writable("fill", to, "to");
-  // One element, broadcast.
+  // A single element, broadcast by strides of 0.
   alignas(std::uint64_t) std::byte element[sizeof(std::uint64_t)];
   store_from_double(to.dtype, element, value);
   Extents strides;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU as a device: its memory, its cores, and what the operating system says of them.
+// The CPU as a device: its memory, its cores, and properties reported by the operating system.
 #include "rung/core/cpu_device.hpp"
 
 #include <sched.h>
@@ -20,10 +20,10 @@
 namespace rung::detail {
 namespace {
 
-// A cache line, and the widest vector.
+// Size of a cache line and of the widest vector, in bytes.
 constexpr std::size_t tensor_alignment = 64;
 constexpr std::size_t page = 4096;
-// x86-64's and AArch64's huge page.
+// Size of a huge page on x86-64 and AArch64, in bytes.
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 void* allocate_aligned(std::size_t bytes, std::size_t alignment) {
@@ -38,7 +38,7 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment) {
   return memory;
 }
 
-/// Cores in this process's affinity mask; 0 when the system does not say.
+/// Returns the number of cores in this process's affinity mask; 0 if the system does not report it.
 int cores_allowed() {
   // The mask must be as long as the kernel's, which may exceed the 1024 bits of cpu_set_t.
   for (int bits = 1024; bits <= 1 << 18; bits *= 2) {
@@ -53,12 +53,12 @@ int cores_allowed() {
   return 0;
 }
 
-/// Sets the name and, of an x86, "vendor family model bits-of-a-vector".
+/// Sets the name and, on x86, the family: "vendor family model vector-bits".
 void name_processor(DeviceInfo& info) {
   info.name = "CPU";
   std::map<std::string, std::string, std::less<>> words;
   std::ifstream file("/proc/cpuinfo");
-  // One paragraph a core; all are alike.
+  // One paragraph per core; all are alike, and the first is read.
   for (std::string line; std::getline(file, line) && !line.empty();) {
     const std::size_t colon = line.find(": ");
     if (colon != std::string::npos) {
@@ -127,7 +127,7 @@ int usable_cores() {
 }
 
 int default_threads() {
-  // A list ("4,2") gives one number a nesting level; rung's regions are outermost.
+  // A list ("4,2") has one number per nesting level; rung's parallel regions are the outermost.
   if (const char* text = std::getenv("OMP_NUM_THREADS"); text != nullptr) {
     char* end = nullptr;
     const long threads = std::strtol(text, &end, 10);
@@ -140,7 +140,7 @@ int default_threads() {
 void* allocate_workspace(std::size_t bytes) {
   if (bytes < huge_page) return allocate_aligned(bytes, page);
   void* memory = allocate_aligned(bytes, huge_page);
-  // Advice only: a kernel without transparent huge pages leaves small ones.
+  // Advice only: without transparent huge pages the memory has small pages.
   static_cast<void>(
       madvise(memory, (bytes + huge_page - 1) / huge_page * huge_page, MADV_HUGEPAGE));
   return memory;

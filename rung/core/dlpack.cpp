@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DLPack's structures to tensors and back.
+// Converts DLPack structures to tensors and back.
 #include "rung/core/dlpack.hpp"
 
 #include <memory>
@@ -51,7 +51,7 @@ Device device_from(const DLDevice& device) {
   switch (device.device_type) {
     case kDLCPU:
     case kDLCUDAHost:
-      return {Backend::cpu, 0};  // pinned: the CPU reads and writes it as its own
+      return {Backend::cpu, 0};  // pinned memory, which the CPU accesses directly
     case kDLCUDA:
       return {Backend::cuda, device.device_id};
     default:
@@ -83,7 +83,7 @@ TensorRef reference_from(const DLTensor& tensor) {
                              &address)) {
     malformed("byte_offset " + std::to_string(tensor.byte_offset) + " leaves the address space");
   }
-  // An offset from no memory would make an address out of nothing.
+  // An offset from a null pointer would give an invalid address.
   std::byte* const data =
       tensor.data == nullptr ? nullptr : static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
   try {
@@ -104,7 +104,7 @@ Tensor adopt(Managed* managed) {
           })};
 }
 
-/// Owner of what a returned structure refers to; it is the structure's manager_ctx.
+/// Owner of the memory that a returned structure refers to; the structure's manager_ctx.
 template <class Managed>
 struct Lent {
   Managed managed{};

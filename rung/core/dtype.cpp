@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of the element types, and scalars of any type as doubles.
+// Names of element types, and conversions between elements of any type and doubles.
 #include "rung/core/dtype.hpp"
 
 #include <bit>
@@ -14,24 +14,25 @@ namespace {
 constexpr std::string_view names[] = {"f32", "f64", "f16", "bf16", "e4m3", "e5m2",
                                       "i8",  "u8",  "i32", "i64",  "u16"};
 
-/// Converts to float, rounding to odd: the last bit is set if anything was lost. A second rounding,
-/// to a type at least two bits shorter, then equals a single rounding from double.
+/// Converts to float, rounding to odd: the last bit is set if the conversion is inexact. A second
+/// rounding, to a type at least two bits shorter, then equals a single rounding from double.
 float round_to_odd(double value) {
   const float nearest = static_cast<float>(value);
   if (static_cast<double>(nearest) == value || std::isnan(value)) return nearest;
   std::uint32_t bits = std::bit_cast<std::uint32_t>(nearest);
-  // Back to the truncated value: the bits of a float order like its magnitude. An overflow to
-  // infinity becomes the largest float, which every shorter type still sees as out of range.
+  // Steps back to the truncated value, since the bits of floats are ordered as their magnitudes.
+  // Infinity after an overflow becomes the largest float, which is out of range of every shorter
+  // type.
   if (std::fabs(static_cast<double>(nearest)) > std::fabs(value)) --bits;
   return std::bit_cast<float>(bits | 1u);
 }
 
-/// Converts to the nearest integer that T holds; NaN gives 0.
+/// Converts to the nearest integer in the range of T; NaN gives 0.
 template <class T>
 T saturate(double value) {
   if (std::isnan(value)) return 0;
   const double whole = std::nearbyint(value);
-  // -2^(b-1) is exact in a double; the largest i64 is not, so the upper bound is 2^b, excluded.
+  // -2^(b-1) is exact as a double; the largest i64 is not, so the upper bound is 2^b, exclusive.
   constexpr double low = static_cast<double>(std::numeric_limits<T>::min());
   constexpr double past_high = static_cast<double>(std::numeric_limits<T>::max() / 2 + 1) * 2.0;
   if (whole <= low) return std::numeric_limits<T>::min();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells the leak detector of a build under the sanitizers that others' libraries were loaded. It
-// crashes now and then on the threads that they leave running, and their leaks would not be ours:
-// such a process is not searched.
+// Disables LeakSanitizer's check at exit once third-party libraries have been loaded: it sometimes
+// crashes on threads that they leave running, and their leaks are not rung's.
 #include "rung/core/dynamic_library.hpp"
 
 #include <atomic>
@@ -23,7 +22,7 @@ void DynamicLibrary::mark_loaded() { any_loaded = true; }
 
 extern "C" RUNG_API int __lsan_is_turned_off();
 
-/// The leak detector calls it at the end of a process, before it looks.
+/// Hook that LeakSanitizer calls at exit before it searches for leaks.
 extern "C" int __lsan_is_turned_off() { return rung::any_loaded ? 1 : 0; }
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of the error codes, as the C API and the workbench print them.
+// Names of error codes, as printed by the C API and the workbench.
 #include "rung/core/error.hpp"
 
 namespace rung {

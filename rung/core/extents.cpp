@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes and strides: products that must not overflow, the bytes a tensor spans, and whether it
-// overlaps itself.
+// Shapes and strides: overflow-checked products, the byte range of a tensor, and detection of
+// tensors that overlap themselves.
 #include <algorithm>
 #include <numeric>
 
@@ -9,10 +9,10 @@
 namespace rung {
 namespace {
 
-/// Products of an extent and a stride need 127 bits.
+/// Integer for the product of an extent and a stride, which needs 127 bits.
 __extension__ typedef __int128 Wide;
 
-/// A rank that was set by hand would lead beyond `at`.
+/// Throws for an invalid rank, as set by hand, which would exceed the bounds of `at`.
 void check_rank(const Extents& extents) {
   if (extents.has_valid_rank()) return;
   throw Error(ErrorCode::invalid_argument, "rank is " + std::to_string(extents.rank) +
@@ -26,16 +26,16 @@ int accepted_rank(std::size_t axes) {
                                                " axes are accepted");
 }
 
-/// One axis with more than one element, as self_overlaps sees it.
+/// Axis with more than one element, as self_overlaps() uses it.
 struct OverlapAxis {
   std::int64_t stride;  // magnitude
   std::int64_t reach;   // largest difference of two indices: extent - 1
 };
 
-/// Search for integers |d_i| <= reach_i with sum d_i stride_i = target; with `nonzero` false, d = 0
-/// does not count. Axes are sorted by falling stride, so that few d_i of each axis leave a
-/// remainder that the later axes can still make up. `budget` bounds the search: when it runs out,
-/// the answer is yes, which is the safe one.
+/// Searches for integers |d_i| <= reach_i with sum d_i stride_i = target, not all zero unless
+/// `nonzero` is already true. Axes are sorted by falling stride, so that few d_i per axis leave a
+/// remainder within reach of the later axes. `budget_` bounds the search; if it is exhausted, the
+/// result is true (an overlap), the safe answer.
 class OverlapSearch {
  public:
   OverlapSearch(const OverlapAxis* axes, int count) : axes_(axes), count_(count) {}
@@ -47,7 +47,7 @@ class OverlapSearch {
     for (int later = axis + 1; later < count_; ++later) {
       rest += static_cast<Wide>(axes_[later].stride) * axes_[later].reach;
     }
-    // |target - d stride| <= rest bounds d.
+    // The remainder must satisfy |target - d stride| <= rest, which bounds d.
     const Wide stride = axes_[axis].stride;
     const Wide reach = axes_[axis].reach;
     const Wide low = std::max<Wide>(-reach, ceiling(target - rest, stride));
@@ -64,7 +64,7 @@ class OverlapSearch {
 
   const OverlapAxis* axes_;
   int count_;
-  int budget_ = 20000;  // some 0.1 ms
+  int budget_ = 20000;  // about 0.1 ms
 };
 
 }  // namespace
@@ -109,9 +109,9 @@ Extents Extents::contiguous_strides() const {
   std::int64_t stride = 1;
   for (int axis = rank - 1; axis >= 0; --axis) {
     strides[axis] = stride;
-    // An extent of zero gives the strides of an extent of one: no stride is ever needlessly zero.
+    // Treats an extent of zero as one, so that no stride is needlessly zero.
     if (__builtin_mul_overflow(stride, std::max<std::int64_t>(at[axis], 1), &stride)) {
-      static_cast<void>(product());  // says so, unless a zero extent makes every stride moot
+      static_cast<void>(product());  // throws, unless a zero extent makes the strides irrelevant
       stride = 1;
     }
   }
@@ -132,7 +132,7 @@ std::string to_string(const Extents& extents) {
 ByteRange byte_range(const ConstTensorRef& tensor) {
   if (!tensor.consistent()) detail::check_consistent(tensor);
   if (tensor.empty()) return {};
-  // A hostile stride must not wrap around to an innocent range.
+  // Invalid strides must not wrap around to a valid range.
   std::int64_t low = 0;
   std::int64_t high = 1;
   bool wraps = false;
@@ -165,8 +165,8 @@ bool self_overlaps(const ConstTensorRef& tensor) {
     if (tensor.shape[axis] == 1) continue;
     const std::int64_t stride = tensor.strides[axis];
     if (stride == 0) return true;
-    if (stride == INT64_MIN) return true;  // has no magnitude; no tensor this long exists
-    // Inserted by falling stride.
+    if (stride == INT64_MIN) return true;  // |INT64_MIN| overflows; no tensor is this long
+    // Insertion sort by falling stride.
     const OverlapAxis found{stride < 0 ? -stride : stride, tensor.shape[axis] - 1};
     int place = count++;
     for (; place > 0 && axes[place - 1].stride < found.stride; --place) {
@@ -174,7 +174,8 @@ bool self_overlaps(const ConstTensorRef& tensor) {
     }
     axes[place] = found;
   }
-  // Nested axes, each stepping over all that is inside it: every slice of a permuted tensor.
+  // Nested axes: each stride exceeds the span of all later axes, as in every slice of a permuted
+  // tensor.
   Wide inside = 0;
   bool nested = true;
   for (int axis = count - 1; axis >= 0; --axis) {
@@ -183,7 +184,7 @@ bool self_overlaps(const ConstTensorRef& tensor) {
   }
   if (nested) return false;
   if (count == 2) {
-    // d0 s0 = d1 s1 first at d0 = s1 / g, d1 = s0 / g.
+    // The smallest nonzero solution of d0 s0 = d1 s1 is d0 = s1 / g, d1 = s0 / g.
     const std::int64_t divisor = std::gcd(axes[0].stride, axes[1].stride);
     return axes[1].stride / divisor <= axes[0].reach && axes[0].stride / divisor <= axes[1].reach;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What devices accept of a launch.
+// Device limits of launch shapes.
 #include "rung/core/launch_shape.hpp"
 
 #include "rung/core/error.hpp"
@@ -19,8 +19,9 @@ void require_extent(const LaunchShape& shape, const char* what, std::int64_t giv
                                      std::to_string(most) + " (" + describe(shape) + ")");
 }
 
-/// Clusters have up to 8 blocks, what every device of compute capability 9.0 accepts; up to 16 may
-/// be had of an H100 or H200, at the price of fewer blocks that fit.
+/// Throws if the cluster exceeds 16 blocks, the limit of an H100 and H200 (8 is portable across
+/// compute capability 9.0, and more blocks per cluster leave fewer resident), if the device has no
+/// clusters, or if the grid is not a multiple of the cluster.
 void check_cluster(const LaunchShape& shape, const Context& context) {
   constexpr std::int64_t max_blocks = 16;
   require_extent(shape, "cluster.x", shape.cluster.x, 1, max_blocks);

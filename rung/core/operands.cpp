@@ -37,7 +37,7 @@ void require_no_overlap(std::string_view op, std::span<const AnyOperand> operand
   for (const AnyOperand& written : operands) {
     if (!written.written || !is_there(written)) continue;
     for (const AnyOperand& other : operands) {
-      const bool twice = other.written && &other <= &written;  // a pair of outputs, once
+      const bool twice = other.written && &other <= &written;  // a pair of outputs, compared once
       if (twice || !is_there(other)) continue;
       if (may_be(written, other)) {
         require_same_or_apart(op, written.tensor, written.name, other.tensor, other.name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Estimates of time, and what a call hears when no rung takes it.
+// Estimates of time, and the error if no rung accepts the arguments.
 #include "rung/core/operator.hpp"
 
 #include <algorithm>
@@ -9,15 +9,16 @@
 namespace rung {
 
 const Context& comparison_context(const Context& context) {
-  // With two, a rung for one thread is preferred to a team's only where it takes less than half of
-  // the team's time on one core. A call on one thread loses less than a factor of two to that; a
-  // call on many threads loses only where the team's rung is that much slower on one.
+  // With two threads, a single-threaded rung is preferred to a multithreaded one only if it takes
+  // less than half of the latter's time on one core. Calls on one thread lose less than a factor of
+  // two by this rule; calls on many threads lose only where the multithreaded rung is that much
+  // slower on one.
   constexpr int threads = 2;
   if (context.backend() != Backend::cpu || context.choice() == Choice::fastest ||
       context.threads() == threads) {
     return context;  // NOLINT(bugprone-return-const-ref-from-parameter): used within the call
   }
-  // Never destroyed: destructors of static objects may still make calls.
+  // Never destroyed, since destructors of static objects may still call operators.
   static const Context& fixed = *new Context(Context::cpu(threads));
   return fixed;
 }
@@ -37,7 +38,8 @@ const char* to_string(RungKind kind) {
 namespace detail {
 namespace {
 
-/// "cuda and simt": where else there is a rung of that name; or "".
+/// Returns the other backends that have a rung of this name, as "cuda and simt"; "" if there are
+/// none.
 std::string other_backends_of(const std::vector<Refusal>& refusals, std::string_view name,
                               Backend backend) {
   std::string list;
@@ -80,7 +82,7 @@ void throw_no_rung(std::string_view op, Backend backend, std::string_view asked,
       known.push_back(refusal.rung->name);
       list += (list.empty() ? "" : ", ") + std::string(refusal.rung->name);
     }
-    // A rung of another backend is no misspelling.
+    // The name of another backend's rung is not a misspelling.
     throw Error(
         ErrorCode::invalid_argument,
         where + " has no rung '" + std::string(asked) + "'" +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PerAxis: how its numbers are counted and read from text.
+// PerAxis: validates the count of its numbers and parses them from text.
 #include "rung/core/per_axis.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matching of devices to machines that were measured, and of kernels to their rates.
+// Matches devices to measured machines, and kernels to their rates.
 #include "rung/core/rates.hpp"
 
 #include <algorithm>
@@ -18,7 +18,8 @@ namespace {
 
 bool is_gpu(Backend backend) { return backend == Backend::cuda || backend == Backend::simt; }
 
-/// Returns a distance between two CPUs: vendor, vector width, family and model, in that order.
+/// Returns a distance between two CPUs, by vendor, vector width, family and model, in that order of
+/// weight.
 double unlike(const std::string& family, std::string_view other) {
   const auto words = [](std::string_view text) {
     std::istringstream stream{std::string(text)};
@@ -34,7 +35,7 @@ double unlike(const std::string& family, std::string_view other) {
          std::min(std::abs(model - other_model), 255) / 256.0;
 }
 
-/// Returns a distance between two GPUs: generation, then number of SMs and memory.
+/// Returns a distance between two GPUs, by generation, number of SMs and bandwidth.
 double unlike(const DeviceInfo& info, const RatedMachine& machine) {
   const auto ratio = [](double a, double b) {
     return a > 0 && b > 0 ? std::abs(std::log(a / b)) : 1.0;
@@ -48,7 +49,7 @@ double distance(Backend backend, const DeviceInfo& info, const RatedMachine& mac
 }
 
 constexpr PathRates nominal_path{"", {{1e-6, 2e-6, 1.2, 1.2, 1.2, 1.5, 1e-6, 0.6e-6, 0, 0}}};
-/// Rates of kernels of operators that were never measured: nominal rates, and usual latencies.
+/// Rates of kernels of operators without measurements: nominal throughput and usual latencies.
 constexpr KernelRates nominal{"", "", &nominal_path, 1};
 
 const KernelRates* listed(const RatedMachine& machine, std::string_view op,

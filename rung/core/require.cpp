@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wording of what operators ask of their arguments.
+// Error messages for arguments that violate an operator's requirements.
 #include "rung/core/require.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Edit distance, and which of several words is close enough to be suggested.
+// Edit distance, and selection of the word close enough to suggest.
 #include "rung/core/suggestion.hpp"
 
 #include <algorithm>
@@ -8,9 +8,10 @@
 namespace rung {
 namespace {
 
-/// A suggestion for a pasted file would be chance, and cost its length squared.
+/// Longest word that gets a suggestion: for a pasted file it would be chance, and cost its length
+/// squared.
 constexpr std::size_t max_length = 64;
-/// Shortest prefix that is completed: shorter ones fit too many words.
+/// Shortest prefix that is completed: shorter ones match too many words.
 constexpr std::size_t min_prefix = 3;
 
 char lower(char letter) {
@@ -26,7 +27,7 @@ bool continues(std::string_view known, std::string_view word) {
 }  // namespace
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // Three rows of the table of distances between beginnings of a and of b.
+  // Three rows of the table of distances between prefixes of a and of b.
   std::vector<std::size_t> before_last(b.size() + 1);
   std::vector<std::size_t> last(b.size() + 1);
   std::vector<std::size_t> row(b.size() + 1);

@@ -66,7 +66,7 @@ Tensor::Tensor(DType dtype, const Extents& shape, Device device)
                 std::string(to_string(device.backend)) + " device " + std::to_string(device.index) +
                     " does not exist; accepted: 0 to " + std::to_string(count - 1));
   }
-  // Even an empty tensor gets an address: "no data" means "not given" to the operators.
+  // Empty tensors have an address too: operators treat null data as an omitted argument.
   const std::size_t bytes = std::max<std::size_t>(bytes_of(dtype, shape), 1);
   owner_ = std::shared_ptr<void>(
       api->allocate(device.index, bytes),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// References whose fields contradict each other, and those that reach beyond their container.
+// Validates tensor references: contradictory fields, and extents beyond the container.
 #include "rung/core/tensor_ref.hpp"
 
 #include <cstdio>
@@ -17,14 +17,14 @@ std::string hexadecimal(const void* address) {
   return text;
 }
 
-/// "shape 8x4", with its strides unless they are the contiguous ones.
+/// Formats the shape, "shape 8x4", and the strides unless they are contiguous.
 std::string described(const ConstTensorRef& tensor) {
   std::string shape = "shape " + to_string(tensor.shape);
   if (tensor.strides == tensor.shape.contiguous_strides()) return shape;
   return shape + " with strides " + to_string(tensor.strides);
 }
 
-/// Returns what is wrong with the fields of a tensor; "" if nothing is.
+/// Returns the contradiction between the fields of a tensor; "" if there is none.
 std::string contradiction(const ConstTensorRef& tensor) {
   if (!is_dtype(tensor.dtype)) {
     return "dtype is " + std::to_string(static_cast<int>(tensor.dtype)) +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control characters and UTF-8 (RFC 3629) in text from outside.
+// Control characters and UTF-8 (RFC 3629) in untrusted text.
 #include "rung/core/text.hpp"
 
 #include <algorithm>
@@ -9,12 +9,12 @@
 namespace rung {
 namespace {
 
-/// Within Unicode, and no half of a UTF-16 pair.
+/// Returns true for Unicode code points other than UTF-16 surrogates.
 bool is_character(std::uint32_t code) {
   return code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
 }
 
-/// Returns the number of bytes of the first character of `text`; 0 if it is no UTF-8.
+/// Returns the length in bytes of the first character of `text`; 0 if it is not valid UTF-8.
 std::size_t character_bytes(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -26,7 +26,7 @@ std::size_t character_bytes(std::string_view text) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
     code = code << 6 | (byte(i) & 0x3fu);
   }
-  // Not in more bytes than it takes.
+  // Smallest code point per length: overlong encodings are invalid.
   constexpr std::uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
   return code < least[length] || !is_character(code) ? 0 : length;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the candidates of a call, and reads the environment's options for calls.
+// Measures the candidate kernels of an operator call, and reads the environment variables of
+// tuning.
 #include "rung/core/tuning.hpp"
 
 #include <unistd.h>
@@ -39,11 +40,11 @@ std::string_view variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// The file that the environment names now. Never destroyed: calls of static objects' destructors
-/// may still look into it.
+/// Returns the tuning file that the environment names now. Never destroyed, since destructors of
+/// static objects may still call operators.
 TuningFile& tuning_file() {
   static std::mutex guard;
-  // Per process, too: a child may have been forked while the parent's file was locked.
+  // One per process, since a child may have been forked while the parent's file was locked.
   static auto& files = *new std::map<std::pair<pid_t, std::string>, std::unique_ptr<TuningFile>>;
   const std::string path = tuning_file_path();
   const std::lock_guard lock(guard);
@@ -52,10 +53,10 @@ TuningFile& tuning_file() {
   return *file;
 }
 
-// --- what identifies a call -------------------------------------------------------------------
+// --- key of a call ----------------------------------------------------------------------------
 
-/// "x:f32[16,4096]{8192,1}@16": strides where they are not those of a contiguous tensor, and the
-/// alignment, of which a rung may ask up to 16 bytes.
+/// Formats a tensor as "x:f32[16,4096]{8192,1}@16": the strides only if they are not contiguous,
+/// and the alignment up to 16 bytes, the most that a rung requires.
 std::string layout_of(const ObservedCall::Tensor& operand) {
   const ConstTensorRef& tensor = operand.tensor;
   const auto listed = [&](const Extents& list) {
@@ -69,7 +70,7 @@ std::string layout_of(const ObservedCall::Tensor& operand) {
   if (tensor.data == nullptr && tensor.shape.rank == 0) return text + '-';
   text += std::string(to_string(tensor.dtype)) + '[' + listed(tensor.shape) + ']';
   const ConstTensorRef contiguous(tensor.data, tensor.dtype, tensor.shape, tensor.device);
-  bool differs = false;  // an axis of one index may have any stride
+  bool differs = false;  // axes of extent 1 may have any stride
   for (int axis = 0; axis < tensor.shape.rank; ++axis) {
     differs |= tensor.shape[axis] > 1 && tensor.strides[axis] != contiguous.strides[axis];
   }
@@ -85,7 +86,7 @@ TuningKey key_of(const ObservedCall& call, const Context& context) {
                 .problem = call.problem(),
                 .layout = {}};
   if (context.backend() == Backend::cpu) {
-    // A virtual machine's name may say little.
+    // The name of a virtual machine's CPU may not identify it.
     key.device += ", L2 " + std::to_string(context.info().l2_bytes >> 10) + " KiB";
   }
   if (!context.info().driver.empty()) key.device += ", CUDA " + context.info().driver;
@@ -93,7 +94,7 @@ TuningKey key_of(const ObservedCall& call, const Context& context) {
   for (const ObservedCall::Tensor& operand : tensors) {
     if (!key.layout.empty()) key.layout += ' ';
     key.layout += layout_of(operand);
-    // In place or not: another kernel may be faster, or alone be allowed.
+    // Distinguishes in-place calls, for which another kernel may be faster or the only valid one.
     for (const ObservedCall::Tensor& other : tensors) {
       if (&other == &operand) break;
       if (operand.tensor.data == nullptr || operand.tensor.data != other.tensor.data) continue;
@@ -101,7 +102,7 @@ TuningKey key_of(const ObservedCall& call, const Context& context) {
       break;
     }
   }
-  // Repeatable results have the same bits with any number of threads: so has their choice.
+  // Repeatable results are equal for any number of threads, so the choice must not depend on it.
   if (context.backend() == Backend::cpu && context.choice() == Choice::fastest) {
     key.threads = context.threads();
   }
@@ -110,7 +111,8 @@ TuningKey key_of(const ObservedCall& call, const Context& context) {
 
 // --- measuring --------------------------------------------------------------------------------
 
-/// Copies of everything that a call writes, which the pointers of a measured call lead to.
+/// Copies of all results of a call; `pointers` has the call's arguments with results replaced by
+/// copies.
 class Scratch {
  public:
   Scratch(const ObservedCall& call, const Context& context) : Scratch(context) {
@@ -128,7 +130,7 @@ class Scratch {
     for (void* block : blocks_) api_.release(device_, block);
   }
 
-  /// Bytes that copies of a call's results take.
+  /// Returns the bytes that copies of the call's results occupy.
   static double bytes(const ObservedCall& call) {
     double sum = 0;
     for (const ObservedCall::Tensor& operand : call.tensors()) {
@@ -138,8 +140,8 @@ class Scratch {
     return sum;
   }
 
-  /// Returns whether the copies would be of results and little else. What is between the elements
-  /// of a strided result may be somebody else's.
+  /// Returns true if no result spans more than four times the bytes of its elements: the copies
+  /// include the bytes in between, which may belong to other data.
   static bool is_dense(const ObservedCall& call) {
     for (const ObservedCall::Tensor& operand : call.tensors()) {
       if (!operand.written || operand.tensor.data == nullptr) continue;
@@ -151,7 +153,7 @@ class Scratch {
     return true;
   }
 
-  /// Makes the copies what the results were before the call.
+  /// Restores the copies to the results' contents before the call.
   void restore() {
     for (const Copy& one : copies_) {
       if (api_.copy_on != nullptr) {
@@ -171,15 +173,16 @@ class Scratch {
     std::size_t bytes;
   };
 
-  /// Target of delegation: once it has completed, the destructor frees allocations if the rest
-  /// throws.
+  /// Delegated constructor: once it has completed, the destructor frees the allocations if the rest
+  /// of the other constructor throws.
   explicit Scratch(const Context& context)
       : api_(*device_api(context.backend())),
         device_(context.device().index),
         stream_(context.stream()) {}
 
-  /// Gives a written tensor, and the inputs that are that tensor, a copy at an address that is
-  /// equal modulo a page: alignment and cache sets are the call's own.
+  /// Allocates a copy of a written tensor, at an address that is equal modulo the page size so that
+  /// alignment and cache sets are unchanged, and replaces the pointers of all operands with this
+  /// address.
   void replace(const ConstTensorRef& written, const std::vector<ObservedCall::Tensor>& tensors) {
     constexpr std::size_t page = 4096;
     const ByteRange range = byte_range(written);
@@ -214,7 +217,7 @@ struct Contestant {
   double least = std::numeric_limits<double>::infinity();
 };
 
-/// Seconds per call, host time around `calls` of them.
+/// Returns the host time in seconds per call, over `calls` calls.
 double timed(ObservedCall& call, const Contestant& one, Scratch& scratch, int calls,
              Context& context) {
   scratch.restore();
@@ -225,27 +228,27 @@ double timed(ObservedCall& call, const Contestant& one, Scratch& scratch, int ca
   return (now() - begin) / calls;
 }
 
-/// Times the candidates in turn, so that what disturbs the machine disturbs all of them. Those that
-/// are far behind after the first round drop out.
+/// Times the candidates round-robin, so that disturbances affect all of them. Candidates far behind
+/// the best so far are not timed again.
 std::vector<Contestant> race(ObservedCall& call, const std::vector<ObservedCall::Candidate>& list,
                              Scratch& scratch, Context& context) {
   constexpr int rounds = 5;
-  constexpr double long_enough = 2e-4;  // of one timing, for the clock and the launch
-  constexpr int most_calls = 32;        // results that are inputs, too, change with each
-  constexpr double budget = 0.25;       // for all rounds but the first, which is a call or two each
+  constexpr double long_enough = 2e-4;  // seconds per timing, to amortize the clock and the launch
+  constexpr int most_calls = 32;        // in-place results change with each call
+  constexpr double budget = 0.25;       // seconds, for all rounds but the first
   constexpr double far_behind = 1.5;
-  constexpr double slow = 0.1;  // such a call hides what its first run cost
+  constexpr double slow = 0.1;  // seconds; longer first calls are not repeated
 
   std::vector<Contestant> racing;
   double best = std::numeric_limits<double>::infinity();
   for (const ObservedCall::Candidate& candidate : list) {
     Contestant one{.rung = candidate.rung};
     try {
-      // The first call may load code, build tables and grow the workspace.
+      // The first call may load code, build tables and grow the workspace, so it is timed again.
       const double first = timed(call, one, scratch, 1, context);
       one.least = first > slow ? first : timed(call, one, scratch, 1, context);
     } catch (const Error&) {
-      continue;  // out of memory, say: another kernel may need less
+      continue;  // for example, out of memory: another kernel may need less
     }
     best = std::min(best, one.least);
     racing.push_back(one);
@@ -264,15 +267,15 @@ std::vector<Contestant> race(ObservedCall& call, const std::vector<ObservedCall:
   return racing;
 }
 
-/// Returns whether timing would be wrong, or would break what the caller is doing.
+/// Returns true if calls can be timed: not on the simulator, and not during a stream capture.
 bool may_measure(const Context& context) {
-  // Simulated time says nothing.
+  // Simulated kernels have no meaningful time.
   if (context.backend() == Backend::simt) return false;
   const DeviceApi& api = *device_api(context.backend());
   return api.is_capturing == nullptr || !api.is_capturing(context.device().index, context.stream());
 }
 
-/// A share of the memory that copies may take: what a program has left is not known.
+/// Returns true if `bytes` are at most a quarter of the memory: the program's own need is unknown.
 bool has_room(double bytes, const Context& context) {
   constexpr double share = 0.25;
   const double memory = context.backend() == Backend::cpu
@@ -281,8 +284,8 @@ bool has_room(double bytes, const Context& context) {
   return bytes <= share * memory;
 }
 
-/// A context for the trials: what losing kernels leave in it - workspace, tables, streams - ends
-/// with it.
+/// Returns a context for the trials, so that workspace, tables and streams of rejected kernels are
+/// released with it.
 Context trial_of(const Context& context) {
   Context trial = context.backend() == Backend::cuda
                       ? Context::cuda(context.device().index, context.stream())
@@ -293,7 +296,7 @@ Context trial_of(const Context& context) {
   return trial;
 }
 
-/// Keeps allocations and waits of the measurement from invalidating another thread's capture.
+/// Keeps allocations and waits of the measurement from invalidating captures by other threads.
 class DuringCaptures {
  public:
   explicit DuringCaptures(const Context& context)
@@ -311,7 +314,7 @@ class DuringCaptures {
   int before_ = 0;
 };
 
-/// Calls that are made within one that is being timed are not timed themselves.
+/// True while a call is timed; calls made within it are not timed themselves.
 thread_local bool is_measuring = false;
 
 Tuned measure(ObservedCall& call, Context& context) {
@@ -324,13 +327,13 @@ Tuned measure(ObservedCall& call, Context& context) {
   is_measuring = true;
   try {
     const DuringCaptures allowed(context);
-    // Work on the stream may still compute what the call reads.
+    // Work on the stream may still write the call's inputs.
     context.synchronize();
     Context trial = trial_of(context);
     Scratch scratch(call, trial);
     raced = race(call, candidates, scratch, trial);
     trial.synchronize();
-  } catch (const Error&) {  // no memory for copies
+  } catch (const Error&) {  // out of memory for copies
     raced.clear();
   } catch (const std::bad_alloc&) {
     raced.clear();
@@ -340,7 +343,7 @@ Tuned measure(ObservedCall& call, Context& context) {
   }
   is_measuring = false;
   if (raced.empty()) return {};
-  // The best estimate is first, and wins what is within the timings' noise.
+  // The candidate with the best estimate is first, and wins within the noise of the timings.
   constexpr double clearly = 0.97;
   const Contestant* best = &raced.front();
   for (const Contestant& one : raced) {
@@ -351,7 +354,7 @@ Tuned measure(ObservedCall& call, Context& context) {
   return choice;
 }
 
-/// Bounds what a program measures whose calls never repeat.
+/// Returns false after 1000 measurements of an operator, for programs whose calls never repeat.
 bool may_measure_more(std::string_view op) {
   constexpr int most = 1000;
   static std::mutex guard;
@@ -370,8 +373,8 @@ const RungInfo* named(const ObservedCall& call, const std::string& name) {
 
 }  // namespace
 
-/// One line per call that differs from those before; a program that never repeats a call stops
-/// being logged, rather than filling memory.
+/// Logs each distinct call once, up to a limit that bounds the memory of programs whose calls never
+/// repeat.
 void log_call(const ObservedCall& call, const Context& context) {
   if (!context.logs_calls()) return;
   constexpr std::size_t most_lines = 100'000;
@@ -437,7 +440,7 @@ const RungInfo* tuned_rung(ObservedCall& call, Context& context) {
   const TuningKey key = key_of(call, context);
   if (const RungInfo* known = named(call, tuning_file().find(key).rung)) return known;
   if (context.tuning() != Tuning::first_call || is_measuring) return nullptr;
-  // One at a time: threads would disturb each other's timings, and two that make the same call must
+  // One measurement at a time: concurrent ones would disturb each other, and two equal calls must
   // not choose differently.
   static std::mutex measuring;
   const std::lock_guard lock(measuring);
@@ -446,7 +449,7 @@ const RungInfo* tuned_rung(ObservedCall& call, Context& context) {
   const Tuned choice = measure(call, context);
   if (choice.rung.empty()) return nullptr;
   if (const RungInfo* held = named(call, tuning_file().add(key, choice, false).rung)) return held;
-  // An entry that names no kernel of this call is replaced.
+  // Replaces an entry that names no kernel of this call.
   return named(call, tuning_file().add(key, choice, true).rung);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading and appending measured choices. Whatever a line may be - torn, of another version, of
-// another program - it is skipped, or names a kernel that tuning.cpp looks for among the call's.
+// Reads and appends measured choices. Invalid lines - torn, or of another version or program - are
+// skipped; tuning.cpp ignores names that are not candidates of the call.
 #include "rung/core/tuning_file.hpp"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 namespace rung::detail {
 namespace {
 
-/// A file of more bytes is none of ours, or was never cleared: the rest is not read.
+/// Limit of the bytes read: a larger file is not a tuning file, or was never cleared.
 constexpr long long most_bytes = 64LL << 20;
 constexpr std::size_t longest_line = 1 << 20;
 
@@ -37,7 +37,7 @@ std::string line_of(const TuningKey& key, const Tuned& choice) {
   line["layout"] = key.layout;
   line["kernel"] = choice.rung;
   line["seconds"] = choice.seconds;
-  // A name that is no UTF-8 (of a device, say) must not keep the rest from being written.
+  // A name that is not UTF-8, such as a device's, must not prevent writing the rest.
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
@@ -67,7 +67,7 @@ std::optional<std::pair<TuningKey, Tuned>> parsed(std::string_view text) {
   return std::pair(std::move(key), std::move(choice));
 }
 
-/// A descriptor that is closed, and with it unlocked, at the end of its scope.
+/// File descriptor that is closed, and thereby unlocked, at the end of its scope.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}
@@ -83,7 +83,7 @@ class Descriptor {
   int number_;
 };
 
-/// Reads from `begin` on; stops early where reading fails.
+/// Reads the bytes [begin, end) of the file; returns fewer if reading fails.
 std::string read_from(int file, long long begin, long long end) {
   std::string text(static_cast<std::size_t>(end - begin), '\0');
   std::size_t done = 0;
@@ -102,16 +102,16 @@ std::string read_from(int file, long long begin, long long end) {
 
 void TuningFile::read_new_lines() {
   if (path_.empty()) return;
-  // Not blocking: the path may be a pipe's.
+  // Nonblocking, since the path may name a pipe.
   const Descriptor file(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (!file.is_open() || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return;
-  // A file that was replaced or cut is read anew.
+  // Reads a replaced or truncated file from the start.
   if (status.st_ino != file_ || status.st_size < read_) read_ = 0;
   file_ = status.st_ino;
   const std::string text =
       read_from(file.get(), read_, std::min<long long>(status.st_size, most_bytes));
-  // A line without its end is still being written.
+  // A line without its newline is still being written.
   std::size_t begin = 0;
   std::map<TuningKey, Tuned> read;
   for (std::size_t end = text.find('\n'); end != std::string::npos;
@@ -120,8 +120,8 @@ void TuningFile::read_new_lines() {
     auto entry = parsed(std::string_view(text).substr(begin, end - begin));
     if (entry) read.insert_or_assign(std::move(entry->first), std::move(entry->second));
   }
-  choices_.merge(read);  // what this process uses already holds until it ends
-  // Nobody writes lines so long: skipped, or every call would read it again.
+  choices_.merge(read);  // merge() keeps choices already in use by this process
+  // Skips a line beyond the limit, which every call would read again.
   if (text.size() - begin > longest_line) begin = text.size();
   read_ += static_cast<long long>(begin);
 }
@@ -151,7 +151,7 @@ Tuned TuningFile::append(const TuningKey& key, const Tuned& choice, bool replace
     trouble_ = path_ + " is no file";
     return keep();
   }
-  // A process that was stopped while it held the lock must not stop others.
+  // Bounded wait: a process that was stopped while it held the lock must not block others.
   constexpr int tries = 50;
   for (int i = 0; flock(file.get(), LOCK_EX | LOCK_NB) != 0; ++i) {
     if ((errno != EWOULDBLOCK && errno != EINTR) || i == tries) return fail("cannot lock");
@@ -166,7 +166,7 @@ Tuned TuningFile::append(const TuningKey& key, const Tuned& choice, bool replace
     trouble_ = path_ + " has 64 MiB, of which no more is read: delete it to go on";
     return keep();
   }
-  // Whoever wrote last may have been stopped in the middle of a line.
+  // Another process may have been stopped in the middle of a line.
   char last = '\n';
   if (status.st_size > 0 && pread(file.get(), &last, 1, status.st_size - 1) != 1) {
     return fail("cannot read");
@@ -183,7 +183,7 @@ Tuned TuningFile::append(const TuningKey& key, const Tuned& choice, bool replace
 }
 
 Tuned TuningFile::find(const TuningKey& key) {
-  constexpr double often = 1;  // seconds: opening a file for every unknown call would cost more
+  constexpr double often = 1;  // seconds between reads of the file for unknown calls
   const std::lock_guard lock(guard_);
   auto found = choices_.find(key);
   const double now =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of rungs whose bits vary.
+// Registry of rungs whose results vary in their bits from run to run.
 #include "rung/core/varying_bits.hpp"
 
 namespace rung {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The version that the library was built as.
+// The version of the built library.
 #include "rung/core/version.hpp"
 
 namespace rung {

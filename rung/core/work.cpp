@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model of time: terms of a kernel's work, and what rates make of them.
+// Time model: terms of a kernel's work, and the time predicted from them and rates.
 #include "rung/core/work.hpp"
 
 #include <algorithm>
@@ -17,8 +17,8 @@ std::string_view to_string(RateTerm term) {
 
 namespace {
 
-/// A core's own caches, and what cores share, of the CPUs that we know; which of them holds the
-/// bytes of a call is all that is asked, so that a factor of two does little.
+/// Capacity of a core's private caches, and of the caches shared by cores, on common CPUs. They
+/// only select the level that holds the operands, so a factor of two matters little.
 constexpr double near_bytes = 1 << 20;
 constexpr double middle_bytes = 16 << 20;
 
@@ -32,7 +32,7 @@ WorkTerms terms_of(const Work& work, const Context& context) {
     nominal.bytes_per_second = context.info().bytes_per_second;
   }
   const bool cpu = context.backend() == Backend::cpu;
-  // Nominal rates of a CPU are those of all its threads.
+  // Nominal CPU rates are those of all threads of the context.
   const double threads = work.threads;
   const double share = cpu ? context.threads() / threads : 1;
   const double units = cpu ? threads : context.info().sms;
@@ -49,7 +49,7 @@ WorkTerms terms_of(const Work& work, const Context& context) {
   const double waves = std::max(1.0, work.blocks / (resident * units));
   terms[at(RateTerm::wave)] = cpu ? 0 : waves;
   terms[at(RateTerm::round)] = cpu ? 0 : waves * work.rounds;
-  // One block takes its time, however many units have none.
+  // A single block takes its full time even if other SMs are idle.
   const double each = work.blocks <= 0 ? 0
                       : cpu            ? work.blocks / units
                                        : std::max(1.0, work.blocks / units);
@@ -68,10 +68,10 @@ Prediction predict(const WorkTerms& terms, const Rates& rates, Backend backend) 
   one.issue = part(RateTerm::block) + part(RateTerm::step);
   double busy;
   if (backend == Backend::cpu) {
-    // A core does one after another, for the most part.
+    // A core mostly serializes them.
     busy = one.memory + one.arithmetic + one.waiting + one.issue;
   } else {
-    // An SM does them at the same time: the fourth root of the sum of fourth powers.
+    // An SM overlaps them: the fourth root of the sum of fourth powers.
     const auto fourth = [](double seconds) { return seconds * seconds * (seconds * seconds); };
     busy = std::sqrt(std::sqrt(fourth(one.memory) + fourth(one.arithmetic) + fourth(one.waiting) +
                                fourth(one.issue)));
