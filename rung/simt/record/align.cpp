@@ -7,27 +7,24 @@ namespace rung::simt::record {
 
 /// Returns the step that the access matches, or the step behind which to insert a new one.
 ///
-/// Divergent lanes reconverge as on a chip that lets trailing lanes catch up: code at lower
-/// addresses executes first. A lane that jumped back in a loop continues where the list goes back
-/// to the same site, unless that is behind other code of an outer loop.
-///
-/// Lanes that went different ways meet again as on a chip that lets those behind catch up: code at
-/// lower addresses goes first. A lane that has gone back, round a loop, goes on where the list goes
-/// back to the same place, unless that is behind other code of an outer loop.
+/// Divergent lanes reconverge as on a GPU that lets trailing lanes catch up: code at lower
+/// addresses executes first. A lane that jumped back in a loop matches the list's next backward
+/// jump to the same site, unless other code of an outer loop precedes it.
 Recorder::Spot Recorder::find(const RequestList& list, std::uintptr_t address, std::uintptr_t site,
                               int log_size) const {
   const std::uint32_t here = list.index_of(tracer.last);
   const auto match = [&](std::uint32_t i) {
     return i != 0 && fits(list.step(i), address, site, log_size);
   };
-  // The steps of the previous list come next, perhaps; a lane that starts has not compared them.
+  // Next is perhaps a leftover step of the previous list, which a lane that starts has not
+  // compared.
   if (list.linear() && match(here + 1)) return {.match = here + 1};
   std::uint32_t i = list.after(here);
   if (match(i)) return {.match = i};
   if (i == 0 || !list.may_hold(site)) return {.before = behind_lower(list, here, site)};
   const std::uintptr_t last = tracer.last->site;
   if (((site | last) & place_bit) != 0) {
-    // Operations of the simulator have no address order: an equal one within a few steps matches.
+    // Operations of the simulator have no address order: the next equal step within 16 matches.
     for (int look = 0; look < 16 && i != 0; ++look, i = list.after(i)) {
       if (match(i)) return {.match = i};
     }
@@ -48,7 +45,7 @@ Recorder::Spot Recorder::find(const RequestList& list, std::uintptr_t address, s
   return {.before = before};
 }
 
-/// Returns the last step before the first one that must not precede this site.
+/// Returns the last step before the first step whose site is not below this site.
 std::uint32_t Recorder::behind_lower(const RequestList& list, std::uint32_t here,
                                      std::uintptr_t site) {
   if (list.step(here).site >= site || (site & place_bit) != 0) return here;

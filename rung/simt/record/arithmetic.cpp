@@ -15,8 +15,8 @@ namespace {
 
 using Flow = Instruction::Flow;
 
-/// Distance up to which hooks share a disassembly, and by which it extends beyond the outermost
-/// hooks.
+/// Hooks at most this many bytes apart share a disassembly, which extends by as much beyond the
+/// outermost hooks.
 constexpr std::uintptr_t near = 1 << 16;
 constexpr std::uintptr_t margin = 1 << 14;
 
@@ -28,7 +28,8 @@ std::size_t index_of(const std::vector<Instruction>& code, std::uintptr_t addres
   return here ? static_cast<std::size_t>(at - code.begin()) : code.size();
 }
 
-/// Returns the hook that the call in front of this site calls; 0: none.
+/// Returns the target of the call in front of this site, which is the hook function; 0 if there is
+/// none.
 std::uintptr_t hook_at(const std::vector<Instruction>& code, std::uintptr_t site) {
   const std::size_t behind = index_of(code, site);
   if (behind == code.size() || behind == 0) return 0;
@@ -60,7 +61,7 @@ ControlFlow::Part ControlFlow::build(const std::vector<Instruction>& code, std::
     leads[i + 1] = true;
     if (code[i].flow != Flow::end) leads[index_of(code, code[i].target)] = true;
   }
-  // A function may follow a call that does not return: its first block is entered by calls only.
+  // Call targets lead blocks, since a function may follow a call that does not return.
   for (std::size_t i = 0; i < code.size(); ++i) {
     if (code[i].flow == Flow::call) leads[index_of(code, code[i].target)] = true;
   }
@@ -75,7 +76,7 @@ ControlFlow::Part ControlFlow::build(const std::vector<Instruction>& code, std::
     Node& node = part.nodes.back();
     if (code[i].flow == Flow::call && code[i].target == hook) {
       const std::uintptr_t site = i + 1 < code.size() ? code[i + 1].address : 0;
-      // Code in front of a block's first hook is counted with it.
+      // Code before a block's first hook gets the count of that hook.
       if (node.hooked()) node.pieces.emplace_back();
       node.pieces.back().site = site;
     } else if (code[i].arithmetic.any()) {
@@ -131,7 +132,8 @@ void ControlFlow::run(const Part& part, const Visits& visits, Result& result) {
     const Node& node = part.nodes[i];
     if (node.hooked()) nodes[i] = visits_of(node.pieces.front().site);
   }
-  // Flow conservation: if one edge of a side is unknown, or a whole side is, its count follows.
+  // Flow conservation: a node's count is the sum over its incoming edges, and over its outgoing
+  // edges. A single unknown count follows from the known ones.
   const auto settle = [&](std::size_t node, const std::vector<std::size_t>& side, bool open) {
     if (open) return false;
     std::uint64_t sum = 0;
@@ -154,7 +156,7 @@ void ControlFlow::run(const Part& part, const Visits& visits, Result& result) {
       return true;
     }
     if (unknowns == 0 || *nodes[node] != sum) return false;
-    for (const std::size_t edge : side) {  // the remaining edges have count zero
+    for (const std::size_t edge : side) {  // the remaining edges have a count of zero
       if (!edges[edge]) edges[edge] = 0;
     }
     return true;
@@ -169,7 +171,7 @@ void ControlFlow::run(const Part& part, const Visits& visits, Result& result) {
     }
   };
   settle_all();
-  // The rest is a choice among blocks without hooks, such as the large-number path of a conversion:
+  // Blocks without hooks leave a choice, such as the slow path of a conversion of large numbers:
   // the fall-through path is assumed.
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const Node& node = part.nodes[i];

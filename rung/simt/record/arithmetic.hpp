@@ -13,11 +13,10 @@ namespace rung::simt::record {
 /// Number of threads that entered each basic block, by the site of its hook.
 using Visits = std::unordered_map<std::uintptr_t, std::uint64_t>;
 
-/// Control-flow graph of the machine code around the hooks of some kernels. Blocks are entered at
-/// their first instruction only.
+/// Control-flow graph of the machine code around the hooks of some kernels.
 class ControlFlow {
  public:
-  /// `sites`: hooks of executed basic blocks, in any object of this process.
+  /// Constructs the graph. `sites`: hooks of executed basic blocks, in any object of this process.
   explicit ControlFlow(std::vector<std::uintptr_t> sites);
 
   /// Returns false without objdump, or if no code was compiled with hooks at basic blocks.

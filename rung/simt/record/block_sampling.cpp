@@ -8,12 +8,12 @@
 namespace rung::simt::record {
 namespace {
 
-/// Minimum number of blocks: smaller launches are recorded whole, in some tenths of a second.
+/// Minimum number of blocks for sampling: smaller launches are recorded whole, in some 0.1 s.
 constexpr std::uint64_t blocks_worth_sampling = 256;
 constexpr std::uint64_t requests_worth_sampling = std::uint64_t{1} << 20;
-/// Number of inner blocks that must agree before one is skipped.
+/// Number of consistent inner blocks before a block is skipped.
 constexpr std::size_t members_before_sampling = 8;
-/// One group of 2 x 2 x 2 blocks in this many is always recorded.
+/// One group of 2 x 2 x 2 blocks out of this many is always recorded.
 constexpr std::uint64_t groups_per_sample = 64;
 
 std::uint64_t blocks_in(const dialect::dim3& extent) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sampling of a launch's blocks: blocks that repeat others run unrecorded. Internal to simt/.
 //
-// Blocks of a regular kernel do the same at addresses that are affine in the block's index. Each
-// recorded block leaves a fingerprint: a hash of what its warps did, whatever the addresses, and a
-// weighted sum of the global addresses. In a regular launch all inner blocks have one hash, and the
-// sums are affine: any irregular access - an index that was loaded, a loop as long as the data say,
-// a guard that cuts some block - changes one of the two. Blocks at an edge of the grid are always
-// recorded, and so is a fixed sample of groups of 2 x 2 x 2 blocks; the first block that does not
-// fit ends the sampling, and all blocks after it are recorded.
+// The blocks of a regular kernel do the same work at addresses that are affine in the block index.
+// Each recorded block leaves a fingerprint: a hash of its requests without addresses, and a
+// weighted sum of its global addresses. In a regular launch all inner blocks have one hash and
+// affine sums; any irregular access (a loaded index, a data-dependent trip count, a guard that cuts
+// some block) changes either. Blocks at an edge of the grid and a fixed sample of groups of 2 x 2 x
+// 2 blocks are always recorded. The first block that does not match ends the sampling: all later
+// blocks are recorded.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@
 
 namespace rung::simt::record {
 
-/// Fingerprint of a block: sums, so that it does not depend on the order of its warps.
+/// Fingerprint of a block: sums, which are independent of the order of its warps.
 struct BlockFingerprint {
   std::uint64_t shape = 0;      // of its requests, without global addresses
   std::uint64_t addresses = 0;  // weighted sum of global addresses, modulo 2^64
@@ -38,8 +38,8 @@ class WrittenRanges {
     for (const Range& one : other.ranges_) add(one.region, one.begin, one.end);
   }
   void clear() { ranges_.clear(); }
-  /// Marks everything as written that skipped blocks may have written. `whole`: all of those
-  /// regions.
+  /// Marks the ranges as initialized, since skipped blocks may have written there; `whole`: the
+  /// whole regions.
   void mark_initialized(bool whole) const;
 
  private:
@@ -52,7 +52,7 @@ class WrittenRanges {
 
 class BlockSampling {
  public:
-  /// Constructs the sampling of a launch. `allowed`: the session does not count.
+  /// Constructs the sampling of a launch. `allowed`: false while the session counts.
   BlockSampling(const Launch& launch, bool allowed);
 
   /// Returns true if blocks may be skipped.
@@ -74,7 +74,7 @@ class BlockSampling {
   };
   [[nodiscard]] bool is_inner(const Position& block) const;
   [[nodiscard]] std::uint64_t linear(const Position& block) const;
-  /// Learns the address slopes between adjacent blocks. Returns true if one was new.
+  /// Derives address slopes between adjacent blocks. Returns true if one of them was unknown.
   bool learn_slopes(const Position& block, std::uint64_t addresses);
   [[nodiscard]] bool is_affine(const Position& block, std::uint64_t addresses) const;
   [[nodiscard]] bool is_known() const;
@@ -90,7 +90,7 @@ class BlockSampling {
     std::uint64_t addresses;
   };
   std::unordered_map<std::uint64_t, Member> members_;  // recorded inner blocks, by linear index
-  Position first_{};                                   // the first of them, and its fingerprint
+  Position first_{};                                   // first of members_, and its fingerprint
   BlockFingerprint first_did_;
   std::uint64_t slope_[axes] = {};
   bool has_slope_[axes] = {};

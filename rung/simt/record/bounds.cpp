@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Indices outside an array's type. The compiler checks each access to an array of known extent
-// (-fsanitize=bounds) and calls us on a violation; the access that follows identifies the memory.
+// (-fsanitize=bounds) and calls rung_simt_bad_index() on a violation; the access that follows
+// identifies the memory.
 #include "rung/simt/record/finding_text.hpp"
 #include "rung/simt/record/operations.hpp"
 #include "rung/simt/record/recorder.hpp"
@@ -21,7 +22,8 @@ void Recorder::suspect(const char* file, int line, const char* array, long long 
   leave();
   suspicion_ = {thread_, file, "index " + std::to_string(index) + " of an array of type " + array,
                 line};
-  // Forces the next access, even one to the thread's own memory, into settle().
+  // Forces the next access onto the slow path and into settle(), even an access to the thread's own
+  // memory.
   tracer.last = no_list();
   tracer.stack_bytes = 0;
 }
@@ -38,7 +40,7 @@ void Recorder::settle(std::uintptr_t address) {
   }
   finding.kind = Kind::out_of_bounds;
   name_object(launch_->launch, finding, address, nullptr, *thread.block);
-  finding.object = {};  // the object that the index leads to is another one
+  finding.object = {};  // the index addresses memory of another object
   finding.object_text.clear();
   finding.kernel = kernel_name(launch_->launch);
   finding.file = std::move(suspicion_.file);

@@ -28,7 +28,7 @@ void Cache::grow() {
   for (std::uint32_t i = 1; i < lines_.size(); ++i) table_[slot_of(lines_[i].number)] = i;
 }
 
-/// Removes a line from the table and moves up the entries behind it.
+/// Removes a line from the table and moves later entries of its probe sequence up.
 void Cache::forget(std::uint64_t number) {
   const std::size_t mask = table_.size() - 1;
   std::size_t free = slot_of(number);

@@ -13,8 +13,8 @@ inline constexpr std::uint64_t sectors_per_line = 4;
 
 class Cache {
  public:
-  /// Constructs an empty cache. A hash of the line's number selects the set, as in hardware, so
-  /// that a power-of-two stride does not map to few sets. `ways` 0: nothing is cached.
+  /// Constructs an empty cache. A hash of the line number selects the set, as in hardware, so that
+  /// a power-of-two stride does not map to few sets. `ways` 0: nothing is cached.
   Cache(std::size_t sets, std::size_t ways);
 
   struct Line {
@@ -25,9 +25,9 @@ class Cache {
   /// Returns the line and makes it the most recently used of its set; null on a miss.
   Line* find(std::uint64_t number);
   struct Fresh {
-    Line* line = nullptr;  // null: there are no ways
+    Line* line = nullptr;  // null if the cache has no ways
     bool evicts = false;
-    std::uint8_t dirty = 0;  // of the evicted line
+    std::uint8_t dirty = 0;  // dirty sectors of the evicted line
   };
   /// Inserts a line that is not cached, with no valid sector; evicts another if the set is full.
   Fresh add(std::uint64_t number);

@@ -15,7 +15,7 @@ namespace {
 using RunKind = SectorRun::Kind;
 
 constexpr std::size_t l1_sets = 4;   // as measured on Volta
-constexpr std::size_t l2_ways = 16;  // likewise
+constexpr std::size_t l2_ways = 16;  // as measured on Volta
 constexpr std::uint64_t sector_bytes = std::uint64_t{1} << sector_shift;
 
 class Model {
@@ -26,7 +26,7 @@ class Model {
         l2_(std::max<std::size_t>(chip.l2_bytes / line_bytes / l2_ways, 1), l2_ways),
         sites_(sites) {}
 
-  /// `stride`: in sectors.
+  /// Accesses the sectors of a run. `stride`: in sectors.
   void access(std::size_t sm, const SectorRun& run, std::uint64_t stride) {
     Counters& c = sites_[run.site()];
     const std::uint64_t behind = run.first() + run.count() * stride;
@@ -55,8 +55,8 @@ class Model {
     return fresh.line;
   }
 
-  /// Accesses L1, which writes through and keeps stored data. `dirty` marks sectors of which a part
-  /// was stored: a store hits them, a load does not.
+  /// Accesses L1, which writes through and keeps stored data. `dirty` marks partially stored
+  /// sectors: a store hits them, a load does not.
   void access(std::size_t sm, std::uint64_t line, std::uint8_t sectors, RunKind kind, Counters& c) {
     if (kind == RunKind::load) {
       std::optional<Cache>& l1 = l1_[sm];
@@ -103,7 +103,7 @@ class Model {
     if (is_store(kind) || kind == RunKind::atomic) here->dirty |= sectors;
   }
 
-  std::vector<std::optional<Cache>> l1_;  // by SM; created at its first load
+  std::vector<std::optional<Cache>> l1_;  // by SM; constructed at its first load
   std::size_t l1_ways_;
   Cache l2_;
   std::vector<Counters> sites_;
@@ -119,8 +119,8 @@ class Multiprocessor {
   }
   [[nodiscard]] bool busy() const { return !warps_.empty(); }
 
-  /// Replays one request of the next warp that is not at a barrier. Returns the number of blocks
-  /// that have ended.
+  /// Replays one request of the next warp that does not wait at a barrier. Returns the number of
+  /// blocks that have ended.
   std::size_t step(Model& model, std::size_t sm) {
     std::size_t ended = 0;
     for (std::size_t tries = warps_.size(); tries != 0 && busy(); --tries) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Model of L1 and L2: replays each launch's requests of global memory. Internal to simt/.
 //
-// Blocks are assigned to SMs round-robin, as many to each as fit; the SM that retires a block gets
-// the next. SMs take turns, one request each, and so do the warps of an SM, in the order of blocks
-// and warps; a warp waits at a barrier for the other warps of its block. Both caches are cold,
-// which is how Nsight Compute measures. L1 caches loads: stores write through to L2 and update a
-// line that is present. L2 caches both and writes a line back on eviction; a store never misses
-// there, since L2 does not fetch on write. Atomic operations are performed in L2.
+// Blocks are assigned to SMs round-robin, as many to each as fit; an SM that retires a block gets
+// the next one. SMs take turns of one request each, and so do the warps of an SM in order of block
+// and warp; a warp waits at a barrier for the other warps of its block. Both caches start cold, as
+// Nsight Compute measures them. L1 caches loads; stores write through to L2 and update a line that
+// is present. L2 caches loads and stores and writes a line back on eviction; a store never misses
+// in L2, which does not fetch on write. Atomic operations are performed in L2.
 #pragma once
 
 #include <cstdint>

@@ -65,7 +65,7 @@ void Recorder::keep_sectors(WarpRecord& warp, const Request& request) {
     }
     std::sort(sectors, sectors + count);
     count = static_cast<int>(std::unique(sectors, sectors + count) - sectors);
-    // Longest run at an even distance; a run of two only if they are adjacent.
+    // Finds the longest run with a constant stride; a run of two sectors must be contiguous.
     for (int first = 0, behind = 0; first < count; first = behind) {
       behind = first + 1;
       if (behind == count) {

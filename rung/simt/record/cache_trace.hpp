@@ -11,12 +11,12 @@ namespace rung::simt::record {
 /// followed by a word with its stride.
 class SectorRun {
  public:
-  // partial_store: writes parts of sectors.
+  // A partial_store writes parts of sectors.
   enum class Kind : std::uint8_t { load, uncached_load, store, partial_store, atomic, barrier };
 
   SectorRun() = default;
-  /// `first`: an address divided by 32; `count`: sectors. `continues`: part of the preceding
-  /// request. `site`: its number in the launch.
+  /// Constructs a run. `first`: address divided by 32; `count`: number of sectors; `continues`:
+  /// part of the preceding request; `site`: site number in the launch.
   SectorRun(std::uint64_t first, std::uint64_t count, Kind kind, bool continues, std::uint16_t site,
             bool strided = false)
       : bits_(first << 22 | (count - 1) << 17 | std::uint64_t{site} << 5 |
@@ -47,8 +47,7 @@ struct BlockTrace {
   std::vector<WarpTrace> warps;
 };
 
-/// Limit of the traces of a launch over all OS threads, 512 MiB; beyond it the launch is not
-/// replayed.
+/// Limit of the trace of a launch, over all OS threads (512 MiB). Larger launches are not replayed.
 inline constexpr std::uint64_t max_sector_runs = std::uint64_t{1} << 26;
 
 }  // namespace rung::simt::record

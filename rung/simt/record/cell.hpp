@@ -10,23 +10,23 @@ namespace rung::simt::record {
 struct Cell {
   enum State : std::uint32_t {
     none,
-    one,         // a thread
+    one,         // one thread
     lanes,       // several lanes of one warp, at one clock; reads only
     block,       // several warps of one block, in one barrier interval (stored in `clock`)
     everywhere,  // several blocks
     // Writes only:
     stored = everywhere,  // one thread, by a volatile or atomic store
     atomic,               // one thread, by an atomic read-modify-write
-    block_atomic,         // one thread, by either, atomic at block scope
-    copying,              // a copy that a thread has issued and that is not known to have landed
+    block_atomic,         // one thread, by a store or RMW that is atomic at block scope
+    copying,              // a cp.async of the thread that is not known to have landed
     engine = block,       // a bulk copy started by the thread; `clock` is its number
     // Reads only:
     in_bytes = atomic,    // the word was accessed in part: each of its bytes has its own cells
     only_read = copying,  // several blocks have read, none has written: further reads cannot race
-    // Consecutive lanes have read a part of the word each, at one clock. Also for several readers
-    // if the other cell has this state.
+    // Consecutive lanes have each read a part of the word, at one clock. If several readers share a
+    // cell, the state of the other cell.
     in_lanes = block_atomic,
-    // Stored in place of another reader: a plain write followed by atomic operations.
+    // In the slot of a second reader: a plain write followed by atomic operations.
     overwritten = everywhere
   };
   std::uint32_t state = none;
@@ -59,8 +59,8 @@ struct Cell {
            std::uint64_t{owner} << 25 | std::uint64_t{clock} << 49;
   }
   [[nodiscard]] std::uint32_t warp() const { return thread / 32; }
-  /// Returns the cell of lanes that have read a part of 2^log_size bytes each. The first lane's
-  /// number is a multiple of their count, so its low bit distinguishes bytes from halves.
+  /// Returns the cell of lanes that each have read 2^log_size bytes of the word. The first lane's
+  /// number is a multiple of the number of lanes, so its low bit distinguishes bytes from halves.
   [[nodiscard]] Cell with_lanes(int log_size) const {
     Cell first = *this;
     first.state = in_lanes;
@@ -78,7 +78,7 @@ struct Cell {
 
 inline std::uint32_t state_of(std::uint64_t word) { return static_cast<std::uint32_t>(word & 7); }
 
-/// Returns true if each byte of the word has its own readers, both in `reads` and in `other`.
+/// Returns true if each byte of the word has its own reader, in `reads` or in both words.
 inline bool read_in_lanes(std::uint64_t reads, std::uint64_t other) {
   const std::uint32_t state = state_of(reads);
   if (state == Cell::in_lanes) return true;
@@ -87,7 +87,7 @@ inline bool read_in_lanes(std::uint64_t reads, std::uint64_t other) {
   return several && state_of(other) == Cell::in_lanes;
 }
 
-/// Replaces a word's reads: each of its bytes is only_read, in cells of its own.
+/// Value of a word's reads if each byte is only_read, in cells of its own.
 inline constexpr std::uint64_t bytes_only_read = ~std::uint64_t{0};
 
 }  // namespace rung::simt::record

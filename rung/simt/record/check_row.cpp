@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks adjacent words together. Consecutive lanes mostly access consecutive words, or one word,
-// and the cells of those words differ only in the thread: then one verdict holds for all, and the
-// cells are loaded and stored as vectors. Otherwise nothing has been changed, and each lane is
-// checked by itself (check.cpp).
+// whose cells differ only in the thread: one check then covers all of them, and the cells are
+// loaded and stored as vectors. Otherwise nothing is changed, and each lane is checked separately
+// (check.cpp).
 #include <algorithm>
 #include <atomic>
 
@@ -14,11 +14,11 @@ namespace rung::simt::record {
 struct Recorder::Together {
   std::size_t word;   // the first
   std::size_t words;  // their number
-  int log_words;      // 2^log_words words per lane ...
-  int log_lanes;      // ... or 2^log_lanes lanes per word, each of which reads a part of it
-  std::uint64_t me;   // the cell that the first lane leaves
+  int log_words;      // 2^log_words words per lane, or
+  int log_lanes;      // 2^log_lanes lanes per word, each of which reads a part of it
+  std::uint64_t me;   // cell of the first lane's access
 
-  /// Calls f(i, cell) for each word, with the cell that its lanes leave there.
+  /// Calls f(i, cell) for each word with the cell of its lanes' access.
   template <class F>
   [[gnu::always_inline]] void for_each(std::uint64_t first, F f) const {
     if (words == 1) {
@@ -31,8 +31,8 @@ struct Recorder::Together {
   }
 };
 
-/// Cells of adjacent words, summarized: the first cell, and the bits in which any cell differs from
-/// it, or from the one that its own lane leaves.
+/// Summary of the cells of adjacent words: the first cell, the bits in which any cell differs from
+/// it (`differ`), and the bits in which any differs from the cell of its lane's access (`own`).
 struct Recorder::Common {
   std::uint64_t first, differ = 0, own = 0;
   [[nodiscard]] bool empty() const { return (first | differ) == 0; }
@@ -47,7 +47,7 @@ struct Recorder::Common {
   }
 };
 
-/// Returns the clock up to which every lane of the warp knows its block's accesses.
+/// Returns the clock up to which every lane of the warp has acquired its block's accesses.
 std::uint32_t Recorder::known_to_all(const BlockRecord& block, const WarpRecord& warp) {
   std::uint32_t met = ~std::uint32_t{0};
   for (std::uint32_t lane = 0; lane < warp_lanes; ++lane) {
@@ -61,7 +61,7 @@ std::uint32_t Recorder::known_to_all(const BlockRecord& block, const WarpRecord&
   return known;
 }
 
-/// Returns true if the last writes happen before this access, as far as the summary shows.
+/// Returns true if the summary shows that the last writes happen before this access.
 bool Recorder::after_writes(const Reach& reach, const Together& some, const Common& writes) {
   if (writes.empty()) return true;
   if (!writes.alike()) return false;
@@ -75,7 +75,7 @@ bool Recorder::after_writes(const Reach& reach, const Together& some, const Comm
          reach.both_atomic(write);
 }
 
-/// Returns true if all reads happen before this access, as far as the summary shows.
+/// Returns true if the summary shows that all reads happen before this access.
 bool Recorder::after_reads(const Reach& reach, const Common& reads) {
   if (reads.empty()) return true;
   const Cell read(reads.first);
@@ -93,7 +93,7 @@ bool Recorder::after_reads(const Reach& reach, const Common& reads) {
   }
 }
 
-/// Adds the lanes as readers, as check_read() does. Returns false if the summary does not suffice.
+/// Adds the lanes as readers, as check_read() does. Returns false if the summary is insufficient.
 bool Recorder::add_readers(const Reach& reach, const Together& some, const Common& reads,
                            bool written) {
   std::uint64_t* const cells = reach.reads + some.word;
@@ -102,7 +102,7 @@ bool Recorder::add_readers(const Reach& reach, const Together& some, const Commo
     some.for_each(first, [&](std::size_t i, std::uint64_t me) { cells[i] = me; });
     return true;
   };
-  // Readers of parts of a word combine only with readers of parts.
+  // Readers of parts of a word are only combined with readers of parts.
   const bool in_lanes = some.log_lanes != 0;
   const auto join_others = [&](Cell::State state) {
     const bool several = state_of(reads.first) == Cell::block;
@@ -152,8 +152,8 @@ bool Recorder::add_readers(const Reach& reach, const Together& some, const Commo
   return true;
 }
 
-/// Does what check_overwritten() does. Returns false, with nothing changed, if the summary does not
-/// suffice.
+/// Updates overwritten cells as check_overwritten() does. Returns false, with nothing changed, if
+/// the summary is insufficient.
 bool Recorder::keep_overwritten(const Reach& reach, const Together& some, const Common& writes) {
   std::uint64_t* const others = reach.others + some.word;
   const std::uint32_t state = state_of(writes.first);
@@ -229,8 +229,7 @@ bool Recorder::check_at_once(const Reach& reach, std::size_t offset, std::uint32
         reach.value(word + i, lane + static_cast<std::uint32_t>(i >> log_words),
                     i & ((std::size_t{1} << log_words) - 1));
   }
-  // Workers on other threads may interleave: a thread that sees a cell must see its value or a
-  // later one.
+  // Another OS thread that loads the cell must load this value or a later one.
   std::atomic_thread_fence(std::memory_order_release);
   some.for_each(some.me, [&](std::size_t i, std::uint64_t mine) { write_cells[i] = mine; });
   return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of writes. Two writes of the same value to a word are benign and common, such as a flag
-// that many threads set, so values are compared, per lane in instrumented code.
+// Checks of writes. Two writes of one value to a word, such as a flag that many threads set, are
+// benign and common; values are therefore compared, per lane in instrumented code.
 #include "rung/simt/record/request_view.hpp"
 
 namespace rung::simt::record {
@@ -18,8 +18,8 @@ Cell other_reader(const Cell& read, const Cell& other, const Cell& me) {
 
 }  // namespace
 
-/// Keeps a plain write beside the atomic operations that follow it, since later accesses may still
-/// race with it; until another plain write, or until the slot is needed for a reader.
+/// Keeps a plain write beside later atomic operations on the word, since later accesses may still
+/// race with it, until another plain write or a second reader takes the slot.
 void Recorder::check_overwritten(const Reach& reach, const Cells& cells, const Cell& me) {
   const Cell write(cells.write);
   Cell earlier = write;
@@ -54,7 +54,8 @@ void Recorder::check_write(const Reach& reach, const Cells& cells, const Cell& m
         break;
     }
     if (!known) {
-      // The thread is not the writer; `read` represents the other readers.
+      // If all warps of the block synchronized except the reader in `other`, it races; else the
+      // reader that differs from the writing thread.
       const bool judged = read.state == Cell::block && reach.ordered_block(read);
       const Cell other = judged ? Cell(cells.other) : other_reader(read, Cell(cells.other), me);
       Side reader = side_of(read, false);
@@ -65,14 +66,13 @@ void Recorder::check_write(const Reach& reach, const Cells& cells, const Cell& m
     }
     cells.read = 0;
   }
-  // Workers on other threads may interleave: a thread that sees a cell must see its value or a
-  // later one.
+  // Another OS thread that has stored a cell has stored its value before.
   if (const std::uint64_t before = __atomic_load_n(&cells.write, __ATOMIC_ACQUIRE); before != 0) {
     const Cell write(before);
     const bool same_request = write.site == me.site && write.owner == me.owner &&
                               write.warp() == me.warp() && write.clock == me.clock;
-    // Two writes of the same value are benign. The result of an atomic operation is not such a
-    // value, and a copy's data has not arrived when it starts.
+    // Two plain writes of one value are benign. The result of an atomic operation is not known to
+    // be equal, and the data of a copy has not arrived at its start.
     const bool copies =
         me.state == Cell::copying && (write.state != Cell::copying || write.thread == me.thread);
     const bool differ = me.state == Cell::atomic || write.state == Cell::atomic ||
@@ -88,7 +88,7 @@ void Recorder::check_write(const Reach& reach, const Cells& cells, const Cell& m
   if (is_atomic(reach.request.step.access)) check_overwritten(reach, cells, me);
   if (cells.bits == ~std::uint32_t{0}) {
     cells.kept = value;
-  } else {  // other threads may write the word's other bytes now
+  } else {  // other threads may write other bytes of the word concurrently
     const int shift = __builtin_ctz(cells.bits);
     reinterpret_cast<std::uint8_t*>(&cells.kept)[shift / 8] =
         static_cast<std::uint8_t>(value >> shift);

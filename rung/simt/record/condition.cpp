@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes the few machine instructions that the tests of a condition consist of.
+// Decodes the machine instructions that tests of a condition consist of.
 #include "rung/simt/record/condition.hpp"
 
 #include "rung/simt/record/source.hpp"
@@ -19,7 +19,7 @@ class Reader {
   /// Role of an instruction in a condition.
   enum class What { part, jump, other };
   What next() {
-    bool half = false;  // 16-bit operands, or a vector's
+    bool half = false;  // a 16-bit or SSE operand prefix
     for (; is_prefix(*at_); ++at_) half |= *at_ != thread_local_memory;
     bool wide = false;
     if ((*at_ & 0xf0) == 0x40) wide = (*at_++ & 8) != 0;
@@ -41,19 +41,19 @@ class Reader {
       case 0x80:
       case 0x83:  // add, and, sub, cmp with 8 bits
         return simple_operation() ? operands(1) : What::other;
-      case 0x81:  // the same with 32
+      case 0x81:  // the same with 32 bits
         return simple_operation() && !half ? operands(4) : What::other;
       case 0xf6:  // test with 8 bits
         return operation() == 0 ? operands(1) : What::other;
-      case 0xf7:  // the same with 32
+      case 0xf7:  // the same with 32 bits
         return operation() == 0 && !half ? operands(4) : What::other;
-      case 0xc7:  // mov of 32
+      case 0xc7:  // mov of 32 bits
         return half ? What::other : operands(4);
       case 0x3c:
       case 0xa8:  // cmp, test of al
         return skip(1);
       case 0x3d:
-      case 0xa9:  // of eax
+      case 0xa9:  // cmp, test of eax
         return half ? What::other : skip(4);
       default:
         break;
@@ -94,7 +94,7 @@ class Reader {
     at_ += bytes;
     return What::part;
   }
-  /// Decodes the ModRM byte and skips its displacement and the constant.
+  /// Decodes the ModRM byte and skips its displacement and `constant_bytes` of immediate.
   What operands(int constant_bytes) {
     const int mode = *at_ >> 6, rm = *at_ & 7;
     ++at_;
@@ -111,13 +111,13 @@ class Reader {
 }  // namespace
 
 bool is_part_of_condition(std::uintptr_t site) {
-  constexpr int enough = 12;                // longer blocks do real work
-  constexpr std::uintptr_t call_bytes = 5;  // of the hook's call
+  constexpr int enough = 12;                // longer blocks are not tests
+  constexpr std::uintptr_t call_bytes = 5;  // size of the hook's call
   Reader reader(site);
   for (int i = 0; i < enough; ++i) {
     const Reader::What what = reader.next();
     if (what == Reader::What::part) continue;
-    // A separate statement is a separate condition.
+    // A test that begins a source statement is a separate condition.
     return what == Reader::What::jump && !begins_statement(site - call_bytes, reader.position());
   }
   return false;

@@ -8,8 +8,8 @@ namespace rung::simt::record {
 
 /// Returns true if the code behind a basic block's hook only compares and then jumps or falls
 /// through: a test of `a && b && c` other than the first. A GPU compiler emits one branch for such
-/// a condition; g++ emits one per test where it instruments blocks. Returns false if the code does
-/// not show it.
+/// a condition; g++ with block hooks emits one per test. Returns false if the code is not
+/// recognized.
 bool is_part_of_condition(std::uintptr_t site);
 
 }  // namespace rung::simt::record

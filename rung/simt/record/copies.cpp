@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous copies: which threads may use the data that they bring.
+// Asynchronous copies: threads that may access the copied data.
 //
-// A bulk copy's data is available to threads that have waited for its mbarrier and to threads
-// synchronized with those since; a block barrier behind the issuing thread does not suffice. So a
-// block's copies are numbered, the numbers are acquired like the clocks of its warps, and a copy's
-// writes are recorded in shadow memory under its number.
+// The data of a bulk copy is available to threads that have waited for its mbarrier, and to threads
+// that have synchronized with such a thread since; a block barrier behind the issuing thread does
+// not suffice. A block's copies are therefore numbered, the numbers are acquired as the clocks of
+// its warps are, and a copy's writes are recorded in shadow memory under its number.
 #include <memory>
 #include <utility>
 #include <vector>
@@ -25,7 +25,7 @@ void Recorder::copied(const Agent& agent, const void* address, std::size_t bytes
   known_.reset();
   generic_ = agent.generic;
   auto at = reinterpret_cast<std::uintptr_t>(address);
-  // When a copy lands, any thread may be running or have just ended.
+  // When a copy lands, another thread may be running, or its thread may have exited.
   const auto warp = static_cast<std::size_t>(agent.warp - agent.block->warps.data());
   const Thread* const running =
       std::exchange(thread_, &agent.block->block->threads[warp * warp_lanes + agent.lane]);
@@ -34,7 +34,7 @@ void Recorder::copied(const Agent& agent, const void* address, std::size_t bytes
   step.site = agent.site;
   step.access = access;
   step.site_index = site_index(agent.site);
-  // A step's clock is relative to that of the warp.
+  // Clocks of steps are relative to the warp's clock.
   step.clock = agent.clock - agent.warp->clock;
   for (const std::uintptr_t end = at + bytes; at < end;) {
     step.log_size = 4;
@@ -60,9 +60,9 @@ void Recorder::copied(const Agent& agent, const void* address, std::size_t bytes
 Agent Recorder::start_copy(const Place& place) {
   Agent started = agent(place);
   if (!checking_) return started;
-  launch_->sampling.give_up();  // fingerprints do not have what copies of boxes access
+  launch_->sampling.give_up();  // fingerprints do not include accesses of bulk copies
   if (block_->copies.size() == Cell::max_clock) {
-    // The clock field is full: the history is forgotten, as on a clock overflow.
+    // Overflow of the copy number: the history is cleared, as on a clock overflow.
     launch_->new_era();
     for (const auto& block : block_->block->cluster->blocks) {
       ++block->record->era;
