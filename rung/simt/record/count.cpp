@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts events of requests.
+// Counts the events of requests.
 #include <algorithm>
 #include <bit>
 
@@ -9,9 +9,9 @@ namespace rung::simt::record {
 namespace {
 
 constexpr std::uint32_t banks = 32;
-constexpr int line_shift = 7;  // of L1 lines
+constexpr int line_shift = 7;  // L1 lines
 
-/// Returns the number of distinct values. Lanes are mostly ascending, so that changes are counted.
+/// Returns the number of distinct values. Lanes mostly ascend, so that counting changes suffices.
 std::uint32_t distinct(const std::uint32_t* numbers, int count) {
   std::uint32_t changes = 1;
   std::uint32_t falls = 0;
@@ -28,12 +28,12 @@ std::uint32_t distinct(const std::uint32_t* numbers, int count) {
 
 constexpr int half_lanes = 16;
 
-/// Range of consecutive numbers, both ends included.
+/// Inclusive range of consecutive numbers.
 struct Range {
   std::uint64_t first, last;
 };
-/// Returns the range of parts of 2^shift bytes that a half-warp touches; lanes are at most a part
-/// apart.
+/// Returns the range of units of 2^shift bytes that a half-warp touches, whose lanes are a constant
+/// stride of at most such a unit apart.
 Range parts_of_half(const Request& request, int half, int shift) {
   const auto part = [&](int lane) {
     return (request.step.base + (std::uint64_t{request.units[lane]} << request.step.log_size)) >>
@@ -44,23 +44,23 @@ Range parts_of_half(const Request& request, int half, int shift) {
   return {std::min(one, other), std::max(one, other)};
 }
 std::uint64_t size_of(const Range& range) { return range.last - range.first + 1; }
-/// Returns the size of the union of both ranges.
+/// Returns the size of the union of two ranges.
 std::uint64_t size_of_both(const Range& a, const Range& b) {
   const std::uint64_t first = std::max(a.first, b.first), last = std::min(a.last, b.last);
   return size_of(a) + size_of(b) - (first <= last ? last - first + 1 : 0);
 }
-/// Returns whether lanes of each half are at most 2^shift bytes apart.
+/// Returns true if the lanes of each half-warp are at most 2^shift bytes apart.
 bool halves_within(const Request& request, int shift) {
   if (!request.halves) return false;
   const std::int64_t step = std::int64_t{request.stride} * (1 << request.step.log_size);
   return (step < 0 ? -step : step) <= std::int64_t{1} << shift;
 }
 
-/// Returns the number of parts of 2^shift bytes (sectors or larger) that the request touches. Each
-/// access is within one part, since it is aligned and no larger.
+/// Returns the number of aligned units of 2^shift bytes (sectors or larger) that the request
+/// touches. No access crosses a unit, since accesses are aligned and no larger.
 std::uint32_t touched(const Request& request, int shift) {
   if (request.progression) {
-    // With steps no larger than a part, all parts between the first and the last are touched.
+    // A stride of at most one unit touches all units between the first and the last.
     const std::int64_t step = std::int64_t{request.stride} * (1 << request.step.log_size);
     const std::int64_t far = step < 0 ? -step : step;
     if (far > std::int64_t{1} << shift) return 32;
@@ -91,7 +91,7 @@ std::uint32_t touched(const Request& request, int shift) {
   return distinct(numbers, count);
 }
 
-/// Returns the number of distinct addresses.
+/// Returns the number of distinct addresses of the request.
 std::uint32_t distinct_units(const Request& request) {
   if (request.progression) return request.stride == 0 ? 1 : warp_lanes;
   if (request.halves && request.stride >= 0 && request.stride <= 1) {
@@ -106,7 +106,7 @@ std::uint32_t distinct_units(const Request& request) {
   return distinct(units, count);
 }
 
-/// Returns the number of lanes on the most popular address.
+/// Returns the number of lanes that access the most popular address.
 std::uint32_t most_alike(Request& request) {
   if (request.progression && request.stride != 0) return 1;
   request.spread();
@@ -123,12 +123,12 @@ std::uint32_t most_alike(Request& request) {
 }
 std::uint32_t sectors(const Request& request) { return touched(request, sector_shift); }
 
-/// Returns the wavefronts that these lanes need: the most distinct words in any bank of shared
-/// memory. Atomics on one word are serialized.
+/// Returns the wavefronts that these lanes need: the maximum number of distinct words per bank of
+/// shared memory. Atomic operations on one word are serialized.
 std::uint32_t rounds(const Request& request, std::uint32_t lanes, bool each_alone) {
   const int log_size = request.step.log_size;
   const std::uint32_t words_each = log_size > 2 ? 1u << (log_size - 2) : 1;
-  // Most banks see only one word, however many lanes read it.
+  // Most banks have a single word, however many lanes read it.
   std::uint32_t first_in[banks];
   std::uint32_t others[64];
   int count = 0;
@@ -162,8 +162,8 @@ struct Wavefronts {
   std::uint32_t needed = 0;  // minimum over all layouts
 };
 
-/// Returns true if each of these lanes reads the same as the lane `apart` lanes away, if that one
-/// is active.
+/// Returns true if each of these lanes reads the same address as the lane `apart` lanes away, if
+/// that lane is active.
 bool in_pairs(const Request& request, std::uint32_t lanes, int apart) {
   bool same = true;
   for_each_lane(lanes, [&](int lane) {
@@ -187,7 +187,7 @@ Wavefronts wavefronts(Request& request, bool read) {
   const bool atomic = is_atomic(request.step.access);
   const bool row = request.stride == 0 || request.stride == 1;
   if (request.halves && row && request.step.log_size == 2 && !atomic) {
-    // Do both words, or any two of 16 consecutive ones, share a bank?
+    // One wavefront if the halves read the same words, or words in distinct banks; else two.
     const std::uint32_t apart = request.units[half_lanes] - request.units[0];
     const std::uint32_t shift = apart % banks;
     const bool same_words = request.stride == 0 ? apart == 0 : apart + half_lanes <= 2 * half_lanes;
@@ -292,20 +292,21 @@ void Recorder::count(WarpRecord& warp, Request& request, bool aligned) {
   const Where where = request.target.where;
   const bool texture = request.step.access == Access::texture;
   if (!texture) {
-    // Local accesses are counted by the thread.
+    // Local accesses are counted per thread, in count_local().
     if (where == Where::nowhere || where == Where::local) return;
     if (request.step.access >= Access::landed) return;
   }
   SiteCount& site = counts_[request.step.site_index];
   Counters& c = site.counters;
-  // Without a popcount instruction, counting bits is a call.
+  // Full warps skip popcount, which is a function call on CPUs without the instruction.
   const bool whole = request.lanes == ~std::uint32_t{0};
   const std::uint64_t lanes =
       whole ? banks : static_cast<std::uint64_t>(std::popcount(request.lanes));
   const std::uint64_t one = request.target.continues ? 0 : 1;
   const std::uint64_t bytes = lanes << request.step.log_size;
   c.active_lanes += lanes;
-  // Often a loop whose lanes had different trip counts: another set of lanes at the same site.
+  // The counts are inexact if one site has different sets of lanes in one list, as in a loop whose
+  // lanes have different trip counts.
   if (site.stretch != stretch_) {
     site.stretch = stretch_;
     site.lanes = request.lanes;
@@ -315,7 +316,7 @@ void Recorder::count(WarpRecord& warp, Request& request, bool aligned) {
     site.exact = false;
   }
   if (request.lanes != warp.launched) {
-    // Without hooks at basic blocks, this is the only evidence of divergence.
+    // Without hooks at basic blocks, partial warps are the only evidence of divergence.
     warp.diverged |= !follows_ && !request.target.continues;
     site.exact &= aligned;
   }

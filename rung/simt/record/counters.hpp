@@ -19,9 +19,9 @@ struct Counters {
   std::uint64_t global_load_sectors = 0;    // l1tex__t_sectors_pipe_lsu_mem_global_op_ld, of 32 B
   std::uint64_t global_store_requests = 0;  // ..._op_st
   std::uint64_t global_store_sectors = 0;
-  std::uint64_t global_load_bytes = 0;  // requested by the threads
+  std::uint64_t global_load_bytes = 0;  // bytes requested by the threads
   std::uint64_t global_store_bytes = 0;
-  // Bytes of those sectors that any lane requested, each once per request.
+  // Bytes of those sectors that any lane requested, counted once per request.
   std::uint64_t global_load_used_bytes = 0;
   std::uint64_t global_store_used_bytes = 0;
   std::uint64_t shared_load_requests = 0;
@@ -33,7 +33,7 @@ struct Counters {
   std::uint64_t shared_store_conflicts = 0;
   std::uint64_t shared_load_bytes = 0;
   std::uint64_t shared_store_bytes = 0;
-  std::uint64_t atomic_requests = 0;  // to global memory
+  std::uint64_t atomic_requests = 0;  // requests of global memory
   std::uint64_t atomic_sectors = 0;
   std::uint64_t atomic_bytes = 0;
   std::uint64_t atomic_rounds = 0;  // lanes on the most popular address, summed over the requests
@@ -45,19 +45,19 @@ struct Counters {
   std::uint64_t constant_bytes = 0;
   std::uint64_t constant_rounds = 0;   // distinct addresses, summed over the requests
   std::uint64_t texture_requests = 0;  // texture fetches
-  std::uint64_t local_requests = 0;    // to arrays of a thread that do not fit in its registers
-  std::uint64_t local_bytes = 0;       // read and written by those
-  std::uint64_t active_lanes = 0;      // active lanes, summed over all these requests
+  std::uint64_t local_requests = 0;    // accesses to a thread's arrays that exceed its registers
+  std::uint64_t local_bytes = 0;       // bytes read and written by local requests
+  std::uint64_t active_lanes = 0;      // active lanes, summed over the requests above
   std::uint64_t barriers = 0;          // warp arrivals at block barriers
   // Only in code compiled with hooks at basic blocks (docs/simulated-gpu.md): basic blocks that
-  // warps entered, and active lanes in them; executed branches, of those that went both ways in
-  // this launch; and divergent branches.
+  // warps entered and their active lanes, executed branches that went both ways in this launch, and
+  // divergent branches.
   std::uint64_t basic_blocks = 0;
   std::uint64_t basic_block_lanes = 0;
   std::uint64_t branches = 0;
   std::uint64_t divergent_branches = 0;
 
-  // Cache model (cache_replay.hpp), in sectors; evictions count lines.
+  // Cache model (cache_replay.hpp), in sectors; evictions are in lines.
   std::uint64_t l1_load_hits = 0;   // of global_load_sectors
   std::uint64_t l1_store_hits = 0;  // of global_store_sectors
   std::uint64_t l1_evictions = 0;
@@ -67,12 +67,12 @@ struct Counters {
   std::uint64_t dram_read_bytes = 0;
   std::uint64_t dram_write_bytes = 0;  // of lines evicted from L2
 
-  // Copy engine and tensor cores, whose accesses are not requests of a warp.
+  // Copies and tensor core products, whose accesses are not requests of a warp.
   std::uint64_t bulk_copies = 0;        // bulk and tensor copies, stores and reductions
   std::uint64_t bulk_load_bytes = 0;    // from global to shared memory
   std::uint64_t bulk_store_bytes = 0;   // from shared to global memory
   std::uint64_t matrix_products = 0;    // wmma and mma.sync per warp, wgmma per warpgroup
-  std::uint64_t matrix_operations = 0;  // 2 m n k each
+  std::uint64_t matrix_operations = 0;  // 2 m n k per product
 
   [[nodiscard]] std::uint64_t requests() const {
     return global_load_requests + global_store_requests + shared_load_requests +
@@ -83,20 +83,20 @@ struct Counters {
 };
 
 /// Arithmetic of all launched threads, as g++ compiled it for this CPU (accuracy:
-/// docs/simulated-gpu.md). Tensor cores are in Counters::matrix_operations.
+/// docs/simulated-gpu.md). Tensor core operations are in Counters::matrix_operations.
 struct Arithmetic {
   std::uint64_t additions = 0;  // floating-point, subtractions included
   std::uint64_t multiplications = 0;
   std::uint64_t divisions = 0;  // square roots included
-  std::uint64_t f64 = 0;        // double-precision part of those
+  std::uint64_t f64 = 0;        // double-precision operations among those
   std::uint64_t functions = 0;  // calls of expf, sinf ...
   std::uint64_t integer = 0;    // integer: logic, shifts and address arithmetic included
 
-  /// Returns the floating-point operations; a multiply-add is two.
+  /// Returns the floating-point operations; a multiply-add counts as two.
   [[nodiscard]] std::uint64_t operations() const { return additions + multiplications + divisions; }
   [[nodiscard]] bool any() const { return operations() + functions + integer != 0; }
   RUNG_API Arithmetic& operator+=(const Arithmetic& other);
-  /// Returns the arithmetic of that many repetitions.
+  /// Returns the arithmetic of `times` repetitions.
   RUNG_API Arithmetic operator*(std::uint64_t times) const;
 };
 
@@ -105,25 +105,25 @@ struct Line {
   int line = 0;
   Counters counters;
   Arithmetic arithmetic;  // without integer operations, which are reported per kernel only
-  // False: lanes diverged in a loop, so that the grouping of their accesses into requests is a
-  // guess (docs/simulated-gpu.md).
+  // False if lanes diverged in a loop: the grouping of their accesses into requests is then an
+  // estimate (docs/simulated-gpu.md).
   bool exact = true;
 };
 
-/// Totals of whole launches.
+/// Totals over whole launches.
 struct Work {
   std::uint64_t warps = 0;
   std::uint64_t divergent_warps = 0;  // warps that diverged at some branch
-  // Compulsory traffic of global memory in sectors, read and written: what any cache size must
-  // move. Per launch; without bulk and tensor copies.
+  // Compulsory traffic of global memory in bytes of whole sectors: the minimum for any cache size.
+  // Per launch; without bulk and tensor copies.
   std::uint64_t distinct_load_bytes = 0;
   std::uint64_t distinct_store_bytes = 0;
-  // Dirty in L2 at the end of a launch; by the cache model.
+  // Bytes dirty in L2 at the end of a launch, by the cache model.
   std::uint64_t dirty_bytes = 0;
   bool caches_known = true;    // false: a launch was too large to replay
-  std::uint64_t l1_bytes = 0;  // per SM, beside shared memory; of the last launch
+  std::uint64_t l1_bytes = 0;  // per SM, without shared memory; of the last launch
   // Basic blocks entered by warps: in total, by the busiest thread block, by the busiest warp; and
-  // the latter two over the mean, of the launch with the worst balance. 0: unknown.
+  // the ratios of the busiest to the mean, of the launch with the worst balance. 0: unknown.
   std::uint64_t visits = 0;
   std::uint64_t longest_block = 0, longest_warp = 0;
   double block_imbalance = 0, warp_imbalance = 0;
@@ -145,9 +145,9 @@ struct Kernel : Work {
   std::uint64_t threads = 0;
   std::uint64_t block_threads = 0;  // maximum over all launches
   std::uint64_t shared_bytes = 0;   // per block, dynamic and static; maximum over all launches
-  // True: binutils are installed, and the kernel has hooks at its basic blocks.
+  // True if binutils are installed and the kernel has hooks at its basic blocks.
   bool arithmetic_known = false;
-  // False: some counts are estimates, since their code has no hook.
+  // False if some counts are estimates, of code without a hook.
   bool arithmetic_exact = true;
   std::vector<Line> lines;  // by file and line
   static constexpr std::size_t max_listed = 64;
@@ -159,7 +159,7 @@ struct Kernel : Work {
     return requests == 0 ? 0 : static_cast<double>(totals.active_lanes) / requests;
   }
   /// Returns smsp__thread_inst_executed_per_inst_executed.ratio over the recorded instructions:
-  /// requests, and one per basic block entered by a warp. 0: none recorded.
+  /// requests, and one instruction per basic block entered by a warp. 0: none recorded.
   [[nodiscard]] double lanes_per_instruction() const {
     const auto seen = static_cast<double>(totals.requests() + totals.basic_blocks);
     const auto lanes = static_cast<double>(totals.active_lanes + totals.basic_block_lanes);
@@ -171,8 +171,8 @@ struct Kernel : Work {
     const auto parted = static_cast<double>(totals.divergent_branches);
     return 1 - parted / static_cast<double>(totals.branches);
   }
-  /// Returns how often a byte loaded from global memory is read from shared memory; 0: none was
-  /// loaded.
+  /// Returns the ratio of bytes read from shared memory to bytes loaded from global memory; 0 if
+  /// none were loaded.
   [[nodiscard]] double reuse() const {
     const auto loaded = static_cast<double>(totals.global_load_bytes + totals.bulk_load_bytes);
     return loaded == 0 ? 0 : static_cast<double>(totals.shared_load_bytes) / loaded;

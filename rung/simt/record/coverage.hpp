@@ -11,15 +11,14 @@ namespace rung::simt::record {
 
 inline constexpr int sector_shift = 5;  // 32 bytes
 
-/// Bit set of sectors, shared by workers on several OS threads: each bit is new to exactly one of
-/// them.
+/// Bit set of sectors, shared by OS threads: each bit is new to exactly one of them.
 class SectorSet {
  public:
   /// Constructs an empty set of `sectors` sectors.
   explicit SectorSet(std::size_t sectors) : bits_((sectors + 63) / 64 * 8) {}
-  /// Adds sectors first .. last. Returns how many of them are new.
+  /// Adds sectors first .. last. Returns the number of new ones.
   std::uint32_t add(std::uint64_t first, std::uint64_t last) {
-    // Mostly few sectors, already present.
+    // Common case: few sectors, which are already present.
     if ((first ^ last) < 64) {
       const std::uint64_t mask = ~std::uint64_t{0} >> (63 - (last - first)) << first % 64;
       if ((__atomic_load_n(&word_of(first), __ATOMIC_RELAXED) & mask) == mask) return 0;
@@ -48,7 +47,7 @@ class SectorSet {
 };
 
 struct Coverage {
-  /// Sectors are numbered from the one that holds the first byte.
+  /// Constructs the sets of an allocation. Sector 0 contains the first byte.
   Coverage(const void* begin, std::size_t bytes)
       : first_sector(reinterpret_cast<std::uintptr_t>(begin) >> sector_shift),
         loaded((bytes >> sector_shift) + 2),

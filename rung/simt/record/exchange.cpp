@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Detects masks of warp operations that name absent lanes, where that has consequences.
 //
-// Exited lanes need not participate, so a mask that names an absent lane proves nothing. A lane
-// that skips a call has not exited if it goes on to code that callers reach as well: a branch
-// around the call, not a return in front of it. A value read from an absent lane is undefined in
-// either case, and harmless until it is used: it is tracked through later shuffles to a store or an
-// atomic operation.
+// Lanes that have exited need not participate, so a mask that names an absent lane is not an error
+// by itself. A lane that skips a call has not exited if it goes on to code that callers reach as
+// well: there is a branch around the call, not a return before it. A value read from an absent lane
+// is undefined in either case, and harmless until it is used: it is tracked through later shuffles
+// to a store or an atomic operation.
 #include "rung/simt/record/exchange.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 namespace rung::simt::record {
 namespace {
 
-/// Tracked values per lane: reductions alternate between a few variables.
+/// Limit of the tracked values per lane: reductions alternate between a few variables.
 constexpr std::size_t kept_doubts = 4;
 constexpr std::size_t kept_skips = 8;
 
@@ -37,7 +37,8 @@ bool is_sum_of(std::uint64_t value, std::uint64_t a, std::uint64_t b) {
   return equals(of(a) + of(b)) || equals(of(a) - of(b)) || equals(of(b) - of(a));
 }
 
-/// Returns true for results from which the undefined value is recognizable; not for a product with
+/// Returns true for results that reveal an undefined operand; false for a product with 0, a minimum
+/// or an AND.
 /// 0, a minimum or an AND.
 template <class Word>
 bool is_of_words(std::uint64_t value, std::uint64_t a, std::uint64_t b) {
@@ -46,7 +47,7 @@ bool is_of_words(std::uint64_t value, std::uint64_t a, std::uint64_t b) {
          (x > 1 && y > 1 && word == static_cast<Word>(x * y));
 }
 
-/// Returns the first doubt that explains the value; null if there is none.
+/// Returns the first doubt from which the value derives; null if there is none.
 const LaneExchanges::Doubt* find_doubt(const std::vector<LaneExchanges::Doubt>& doubts,
                                        std::uint64_t value, int bytes) {
   for (const LaneExchanges::Doubt& one : doubts) {
@@ -55,7 +56,7 @@ const LaneExchanges::Doubt* find_doubt(const std::vector<LaneExchanges::Doubt>& 
   return nullptr;
 }
 
-/// Returns the size of a value; shuffles send narrow values as 64-bit words.
+/// Returns the size of a value in bytes; shuffles pass narrow values as 64-bit words.
 int bytes_of(std::uint64_t value) { return value >> 32 == 0 ? 4 : 8; }
 
 }  // namespace
@@ -114,7 +115,8 @@ void Recorder::waits_without(const BlockRecord& block, WarpRecord& warp) {
   if (first != nullptr) note_skip(warp, *first, warp.launched, callers, true);
 }
 
-/// Records lanes of the mask that are missing at the call of `first` and the other callers.
+/// Records the lanes of the mask that are missing at the call of the callers, of which `first` is
+/// one.
 void Recorder::note_skip(WarpRecord& warp, const Thread& first, std::uint32_t mask,
                          std::uint32_t callers, bool barrier) {
   const std::uint32_t missing = mask & ~callers & warp.launched;
@@ -130,7 +132,7 @@ void Recorder::note_skip(WarpRecord& warp, const Thread& first, std::uint32_t ma
   warp.exchanges->skips.push_back({call, barrier, true, callers, missing, {}});
 }
 
-/// Finishes the records once the list before the call has been processed.
+/// Completes the records of skipped calls once the list before the call has been processed.
 void Recorder::end_skip(WarpRecord& warp) {
   if (warp.exchanges == nullptr || warp.exchanges->skips.empty()) return;
   std::vector<LaneExchanges::Skip>& skips = warp.exchanges->skips;
@@ -151,7 +153,7 @@ void Recorder::shuffled(const Warp& lanes, std::uint32_t mask, std::uint32_t cal
   if (!absent && warp.exchanges == nullptr) return;
   if (warp.exchanges == nullptr) warp.exchanges = std::make_unique<LaneExchanges>();
   LaneExchanges& exchanges = *warp.exchanges;
-  const LaneExchanges::Doubt* given[32] = {};  // per lane: why the value that it sends is doubtful
+  const LaneExchanges::Doubt* given[32] = {};  // per lane: doubt about the value that it sends
   for (std::uint32_t left = callers; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
     const std::uint64_t value = shuffles[lane]->given;
@@ -236,7 +238,7 @@ std::string hexadecimal(std::uint32_t mask) {
 
 }  // namespace
 
-/// Returns a finding about this lane's call, with its consequence as the other side.
+/// Returns a finding about this lane's call, whose other side is the consequence.
 Finding Recorder::about_call(Kind kind, const BlockRecord& block, const WarpRecord& warp,
                              const LaneCall& call, int lane, std::uint16_t other) {
   Step step;

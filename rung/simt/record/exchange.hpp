@@ -10,8 +10,9 @@
 
 namespace rung::simt::record {
 
-/// Results of shuffles that read an absent lane. Distinctive as integers, floats and doubles, so
-/// that uses of them are recognizable: NaN, a large and a large negative number whose sum is not 0.
+/// Results of shuffles that read an absent lane: NaN, and a large positive and a large negative
+/// number whose sum is not 0. They are distinctive as integers, floats and doubles, so that their
+/// uses are recognizable.
 inline constexpr std::uint64_t undefined_lane_values[] = {0x7ffd3c917fd3c91bu, 0x7dcd3c917dd3c91bu,
                                                           0xfd8d3c91fd93c91bu};
 
@@ -22,14 +23,14 @@ struct LaneShuffle {
   int source = 0;  // lane that it reads
 };
 
-/// A call from which a value or a report originates.
+/// Call to which a value or a report is traced back.
 struct LaneCall {
   const char* operation = "";
   std::uint16_t site = 0;
   std::uint32_t mask = 0;
 };
 
-/// Masks of one warp that named absent lanes, while their consequences are tracked.
+/// Masks of one warp that named absent lanes, kept while their consequences are tracked.
 struct LaneExchanges {
   /// A value that a lane may have derived from an undefined one.
   struct Doubt {
@@ -43,16 +44,16 @@ struct LaneExchanges {
   struct Skip {
     LaneCall call;
     bool barrier = false;  // a block barrier at which the warp's other lanes arrived
-    bool fresh = true;     // the list that shows where the missing lanes went is not yet processed
+    bool fresh = true;     // the list that shows the path of the missing lanes is not yet processed
     std::uint32_t callers = 0, missing = 0;
     std::vector<std::uint16_t> sites;  // sites of the missing lanes that no caller had reached
   };
-  std::vector<Doubt> doubts[32];  // per lane, most recent ones
+  std::vector<Doubt> doubts[32];  // per lane: latest doubts
   std::vector<Skip> skips;
 };
 
-/// Returns true if `value`, of `bytes` bytes, derives from an undefined value: equals it, or
-/// combines what the shuffle was given and returned.
+/// Returns true if `value`, of `bytes` bytes, derives from an undefined value: it equals the
+/// undefined value, or combines the lane's operand and result of the shuffle.
 bool is_made_of(const LaneExchanges::Doubt& doubt, std::uint64_t value, int bytes);
 
 /// Formats a set of lanes: "lane 5", "lanes 16 to 31", "lanes 1, 2 and 4".

@@ -19,7 +19,8 @@ bool writes(Access access) {
 
 namespace {
 
-/// Size of the red zone behind an allocation, which holds no data: the kernel may continue.
+/// Size of the red zone behind an allocation. It holds no data, so a kernel that accesses it may
+/// continue.
 constexpr std::size_t harmless = 256;
 
 bool near_before(const void* address, const Region& region) {
@@ -90,8 +91,8 @@ std::uint32_t linear_thread(const Thread& thread) {
 
 namespace {
 
-/// Describes an offset that is out of bounds of shared memory of that extent. Dynamic and static
-/// memory are separate.
+/// Describes an offset out of bounds of `extent` bytes of shared memory. Dynamic and static memory
+/// are separate.
 std::string place_in_shared(const Launch& launch, std::size_t at, std::size_t extent) {
   const auto into = [](std::size_t offset, std::size_t size, const char* which) {
     return std::to_string(offset) + " bytes into the " + std::to_string(size) + " bytes of " +
@@ -107,8 +108,8 @@ std::string place_in_shared(const Launch& launch, std::size_t at, std::size_t ex
   return std::to_string(static_begin - at) + " bytes before the block's static shared memory";
 }
 
-/// Describes an address out of bounds of the block's shared memory; "" if it is far from it, or
-/// farther than from this region of global memory, which may adjoin it.
+/// Describes an address out of bounds of the block's shared memory. Returns "" if the address is
+/// far away, or closer to the given region of global memory.
 std::string beside_shared(const Launch& launch, const Thread& thread, std::uintptr_t address,
                           std::size_t size, const Region* region) {
   // A kernel may use dynamic shared memory without its launch providing any.
@@ -132,7 +133,8 @@ std::string beside_shared(const Launch& launch, const Thread& thread, std::uintp
 
 void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t address,
                         const Region* region) {
-  // The simulator's own functions may also be instrumented: a linker keeps one copy of each.
+  // Skips the simulator's own functions, which may be instrumented: the linker keeps one copy of
+  // each.
   const Source& source = source_of(step.site);
   if (!source.of_a_kernel) return;
   const std::uint32_t bytes = 1u << step.log_size;
@@ -192,7 +194,7 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
   Finding finding = describe(kind, recorder, step, Where::global, thread.block->record->number,
                              linear_thread(thread));
   if (!shared.empty() || in_shared) finding.space = Space::shared;
-  // No device array is related to a host address.
+  // Host addresses are not related to any device array.
   const Region* const about = shared.empty() && !of_host ? nearest : nullptr;
   if (about != nullptr || finding.space == Space::shared) {
     name_object(recorder.launch().launch, finding, address, about, *thread.block);
@@ -209,7 +211,7 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
   if (!harms) return;
   std::string why = "illegal address: " + message;
   if (source.line != 0) why += "\n  at " + source.file + ":" + std::to_string(source.line);
-  {  // abandon() destroys nothing on the fiber's stack
+  {  // abandon() does not destroy objects on the fiber's stack
     // NOLINTNEXTLINE(bugprone-unused-local-non-trivial-variable)
     const std::string gone = std::move(message) + std::move(advice);
   }

@@ -30,17 +30,17 @@ struct Side {
   std::uint32_t thread = 0;  // index in the block
   bool writes = false;
   bool atomic = false;
-  bool copies = false;   // a bulk copy that the thread has started
-  bool pending = false;  // a cp.async of the thread that it has not waited for
-  bool of_many = false;  // one of many readers, any of which may be concerned
+  bool copies = false;   // a bulk copy issued by the thread
+  bool pending = false;  // a cp.async of the thread, not waited for
+  bool of_many = false;  // one of many readers, whose racing thread is unknown
   bool warps = false;    // several warps of the block have read, this thread among them
   bool blocks = false;   // several blocks have read
   [[nodiscard]] bool in_flight() const { return copies || pending; }
 };
 void report_race(Recorder& recorder, const Request& request, std::uintptr_t address, Side here,
                  Side there);
-/// Reports a missing proxy fence: `there` was written by a thread, `here` accesses it through the
-/// asynchronous proxy.
+/// Reports a missing proxy fence: `there` was written by a thread and `here` reads or writes it
+/// through the asynchronous proxy.
 void report_proxy(Recorder& recorder, const Request& request, Side here, Side there);
 void report_uninitialized(Recorder& recorder, const Request& request, std::uintptr_t address,
                           const BlockRecord& block, std::uint32_t thread);

@@ -10,7 +10,7 @@
 namespace rung::simt::record {
 namespace {
 
-/// Odd weights per lane, so that sums of products distinguish patterns of lanes.
+/// Odd weights per lane: weighted sums distinguish patterns of lanes.
 struct LaneWeights {
   std::uint64_t of[warp_lanes];
   constexpr LaneWeights() : of() {
@@ -19,7 +19,7 @@ struct LaneWeights {
 };
 constexpr LaneWeights lane_weights;
 
-/// Returns a hash of the lanes' units relative to that of the first lane.
+/// Returns a hash of the lanes' units relative to unit `first`.
 std::uint64_t pattern_of(const Request& request, std::uint32_t first) {
   if (request.progression) return static_cast<std::uint32_t>(request.stride);
   if (request.halves) {
@@ -33,7 +33,8 @@ std::uint64_t pattern_of(const Request& request, std::uint32_t first) {
   return mix(sum + 1);
 }
 
-/// Returns true for accesses by which blocks may synchronize, or whose address is unknown.
+/// Returns true for accesses that may synchronize blocks, and for texture fetches, whose address is
+/// unknown.
 bool may_order_blocks(const Request& request) {
   if (request.step.access == Access::texture) return true;
   if (request.target.where != Where::global) return false;

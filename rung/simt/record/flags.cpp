@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags: release by atomic or volatile writes behind a fence, and acquire by reads.
+// Flags: releases by atomic or volatile writes behind a fence, acquires by reads.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -14,11 +14,11 @@
 namespace rung::simt::record {
 namespace {
 
-/// All fences share one site: a mark in a warp's list, which its lanes pass one after another.
+/// Site of all fences: a mark in a warp's list, passed by one lane after another.
 constexpr std::uintptr_t fence_site = place_bit | 1;
 
 constexpr std::size_t lock_count = 64;
-std::atomic<bool> locks[lock_count];  // selected by address
+std::atomic<bool> locks[lock_count];  // lock of an address: by its hash
 constinit thread_local std::atomic<bool>* held = nullptr;
 
 }  // namespace
@@ -45,7 +45,7 @@ void Recorder::acquire_own_lanes(const VectorClockRef& from) {
 }
 
 void Recorder::fence(bool device) {
-  launch_->sampling.give_up();  // its blocks may wait for each other
+  launch_->sampling.give_up();  // blocks of the launch may wait for each other
   const std::uint32_t lane = 1u << thread_->lane;
   if ((warp_->pending_lanes & lane) != 0) {
     // The fence turns preceding relaxed reads into acquires.
@@ -87,7 +87,7 @@ void Recorder::read_flag(std::uintptr_t flag, bool acquires) {
     return;
   }
   if (acquired != warp_->acquired || acquired_in_block != warp_->acquired_in_block) {
-    // Preceding accesses are checked against the warp's vector clock at that time.
+    // Checks preceding accesses against the clocks before the acquire.
     flush(*block_, *warp_, false);
     acquire(*block_, *warp_, acquired);
     acquire(*block_, *warp_, acquired_in_block);
@@ -106,15 +106,15 @@ void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access
   if (!checking_ || is_local(address)) return;
   Target& target = warp_->list->target(warp_->list->index_of(tracer.last));
   if (target.where != Where::global && target.where != Where::shared) return;
-  // All blocks that access a block's shared memory run on one OS thread.
+  // Shared memory needs no lock: all blocks that can access it run on one OS thread.
   if (in_order != nullptr && target.where == Where::global) in_order->hold(address);
   target.compares |= compares;
   warp_->compared |= compares;
   if (compares) note_guess(target, address);
-  // An atomic function without a stated order is taken to acquire, with or without a fence behind
-  // it: formally a fence is required, but many programs omit it. A volatile read of global memory
-  // does not acquire: it only bypasses caching of the flag itself, and a read behind it may return
-  // stale data from a cache, as about half of them do on an H200.
+  // An atomic function without a memory order is assumed to acquire: formally a fence is required,
+  // but many programs omit it. A volatile read of global memory does not acquire: it bypasses
+  // caches for the flag itself, but a later plain read may return stale cached data, as about half
+  // of them do on an H200.
   if (!is_store(access)) {
     const bool kept = access == Access::volatile_read && target.where == Where::global;
     const bool stated = order != unstated_order;

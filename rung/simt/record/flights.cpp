@@ -2,10 +2,10 @@
 // Bulk stores in flight: from their issue until their thread has waited, they read shared memory
 // and write global memory, and conflicting accesses race with them.
 //
-// An access after the issue is not ordered by any barrier, only by the issuing thread's wait.
-// Accesses are checked when lists become requests, which may be later than that wait: then accesses
-// of other threads meet the shadow cells that the wait has left, and those of the issuing thread
-// are ordered by marks in its list.
+// Only the wait of the issuing thread orders a later access behind the store; barriers alone do
+// not. Accesses are checked when lists become requests, possibly after that wait: accesses of other
+// threads are then checked against the shadow cells that the wait has left, and those of the
+// issuing thread are ordered by marks in its list.
 #include <algorithm>
 
 #include "rung/simt/record/finding_text.hpp"
@@ -36,7 +36,7 @@ std::uint32_t Recorder::take_off(const Place& place, const void* from, const voi
   if (!checking_) return 0;
   launch_->sampling.give_up();
   trace_slowly(0, issue_site, 0, Access::marker);
-  // Limit; the oldest are forgotten.
+  // Limit of the bulk stores kept per block; the oldest are dropped.
   constexpr std::size_t kept_flights = 256;
   if (block_->flights.size() >= kept_flights) block_->flights.erase(block_->flights.begin());
   FlightOrder& order = block_->flight_orders[thread_index()];
@@ -82,7 +82,7 @@ void Recorder::drop_flights() {
   std::erase_if(block_->flights, [&](const Flight& one) { return one.thread == thread; });
 }
 
-/// Processes a mark in a warp's list for the lanes that pass it.
+/// Updates the flights at an issue or wait mark of a warp's list, for the lanes that pass the mark.
 void Recorder::pass_flights(BlockRecord& block, const WarpRecord& warp, const Request& request) {
   const bool issues = request.step.site == issue_site;
   if (block.flights.empty() || (!issues && request.step.site != wait_site)) return;
@@ -107,7 +107,7 @@ void Recorder::check_flights(const BlockRecord& block, const WarpRecord& warp, R
                      static_cast<std::uint32_t>(warp_lanes);
   const std::uint32_t clock = warp.clock + request.step.clock;
   const std::size_t bytes = std::size_t{1} << request.step.log_size;
-  const bool early = request.copy != 0 || is_by_engine(access);  // not in a list
+  const bool early = request.copy != 0 || is_by_engine(access);  // checked at once, not from a list
   request.spread();
   for (const Flight& flight : block.flights) {
     if (reads && !flight.writes) continue;

@@ -22,7 +22,7 @@ struct ByteRange {
 /// Ascending, disjoint, non-adjacent ranges.
 using ByteRanges = std::vector<ByteRange>;
 
-/// Kind of an access. Atomic and volatile ones are separate, since two of them do not race.
+/// Kind of an access. Atomic and volatile accesses are separate, since two of them do not race.
 enum class Touch : std::uint8_t { read, write, atomic };
 
 class Footprint {
@@ -38,7 +38,7 @@ class Footprint {
  private:
   static constexpr std::size_t page_bytes = 4096;
   struct Page {
-    std::array<std::uint64_t, page_bytes / 64> bits[3] = {};  // a bit per byte
+    std::array<std::uint64_t, page_bytes / 64> bits[3] = {};  // one bit per byte and kind
   };
   Page& page_of(std::uintptr_t number);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomic operations of instrumented files, which g++ turns into calls: performed and recorded. Part
-// of hooks.cpp.
+// Atomic operations of instrumented files, which g++ compiles to calls: performed and recorded.
+// Part of hooks.cpp.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace rung::simt::record {
 
-/// Records and performs an __atomic_* operation; `order` is numbered 0 to 5 as memory_order is.
+/// Records and performs an __atomic_* operation. `order`: 0 to 5, as std::memory_order.
 template <class T, class Operation>
 inline T hooked_atomic(volatile T* p, Access access, int order, const void* site,
                        Operation operation) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hooks that g++ -fsanitize=thread calls at each access of an instrumented file, instead of
-// libtsan. Part of every binary with kernels, with hidden visibility, so that a program under the
-// real sanitizer never calls them. They must not throw.
+// Hooks that g++ -fsanitize=thread calls at each access of an instrumented file, in place of
+// libtsan. They are part of each binary with kernels and have hidden visibility, so that a program
+// under the real sanitizer never calls them. They must not throw.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +24,8 @@ extern "C" void rung_simt_bad_index(const char* file, int line, const char* arra
 extern "C" void rung_simt_volatile_read(const void* address, std::size_t bytes, const void* site);
 extern "C" void rung_simt_volatile_write();
 
-// A hook's twenty instructions fit in two cache lines of code if aligned, else three: a fifth of
-// the time of a naive matrix product.
+// Aligned, a hook's 20 instructions occupy two cache lines of code instead of three, which saves a
+// fifth of the time of a naive matrix product.
 #define RUNG_HOOK extern "C" __attribute__((visibility("hidden"), used, aligned(64)))
 
 namespace {
@@ -37,7 +37,7 @@ std::uintptr_t number(const volatile void* address) {
 /// Records an access of any size and alignment, split as the GPU's compiler would.
 __attribute__((noinline)) void trace_range(std::uintptr_t address, std::size_t bytes,
                                            std::uintptr_t site, Access access) {
-  if (access == Access::write) keep_value();  // the parts are written together, after all hooks
+  if (access == Access::write) keep_value();  // the parts are written after all hooks
   while (bytes != 0) {
     int log_size = 2;
     while (log_size > 0 && (address % (1u << log_size) != 0 || bytes < (1u << log_size))) {
@@ -65,8 +65,8 @@ __attribute__((noinline)) void host_write(void* p, const void* behind) {
 
 }  // namespace
 
-// One macro use per size; the site is the hook's return address.
-// The names are the compiler's. NOLINTBEGIN(readability-identifier-naming)
+// Instantiated once per size; the site is the hook's return address. Names are the compiler's.
+// NOLINTBEGIN(readability-identifier-naming)
 #define RUNG_HOOKS_OF_SIZE(bytes, log_size)                                              \
   RUNG_HOOK void __tsan_read##bytes(void* p) {                                           \
     if (rung::simt::record::tracer.last == nullptr) [[unlikely]] {                       \
@@ -154,8 +154,8 @@ RUNG_HOOK void __ubsan_handle_out_of_bounds(const BadIndex* at, std::uintptr_t i
   rung_simt_bad_index(at->file, static_cast<int>(at->line), at->array->name, value);
 }
 
-// -fsanitize=alignment, if enabled: an access through a pointer that is misaligned for its type. A
-// float4 of which parts are used is read in parts, each aligned.
+// Hook of -fsanitize=alignment, if enabled: an access through a misaligned pointer. A float4 of
+// which only parts are used is read in parts, each of which is aligned.
 struct MisalignedUse {
   const char* file;
   std::uint32_t line, column;
@@ -169,14 +169,14 @@ RUNG_HOOK void __ubsan_handle_type_mismatch_v1(const MisalignedUse* use, void* p
         use->kind == 1 ? Access::write : Access::read);
 }
 
-// Called at the start of each basic block with -fsanitize-coverage=trace-pc.
+// Hook of -fsanitize-coverage=trace-pc, at the start of each basic block.
 RUNG_HOOK void __sanitizer_cov_trace_pc() { trace_block(number(__builtin_return_address(0))); }
 
 // Required, without effect.
 RUNG_HOOK void __tsan_init() {}
 RUNG_HOOK void __tsan_func_entry(void*) {}
 RUNG_HOOK void __tsan_func_exit() {}
-// Called when a constructor sets the vtable pointer.
+// Hook of constructors that set the vtable pointer.
 RUNG_HOOK void __tsan_vptr_update(void* p, void*) {
   trace_write(number(p), number(__builtin_return_address(0)), 3);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selects the host accesses that are reported to the launcher.
+// Selects host accesses that are reported to the launcher.
 #include "rung/simt/record/host_watch.hpp"
 
 namespace rung::simt::record {

@@ -122,7 +122,7 @@ void LaunchRecord::finish() {
     ranges_.mark_initialized(!sampling.regular());
     if (launch.summary != nullptr) {
       launch.summary->blocks_left_out = left_out;
-      // As many as all blocks would have made.
+      // Scaled to the requests of all blocks.
       launch.summary->requests *= sampling.blocks() / (sampling.blocks() - left_out);
     }
   }

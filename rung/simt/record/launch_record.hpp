@@ -21,8 +21,9 @@
 
 namespace rung::simt::record {
 
-/// Identifies a read that the program later validates: a site in one allocation (0: shared memory),
-/// since a function may read several. 0: reads by some of many readers.
+/// Key of a read that the program may validate later (optimistic_read.cpp): its site and its
+/// allocation (0: shared memory), since a function may read several. 0: a read of one of many
+/// readers.
 using GuessPlace = std::uint64_t;
 inline GuessPlace place_of_guess(const Region* region, std::uint16_t site) {
   return site == 0 ? 0 : (region == nullptr ? 0 : region->serial) << 16 | site;
@@ -33,16 +34,16 @@ struct SiteCount {
   std::uintptr_t site = 0;
   Counters counters;
   bool exact = true;
-  std::uint32_t stretch = 0;         // the last list in which the site occurred ...
+  std::uint32_t stretch = 0;         // lanes that were active at the site in that list
   std::uint32_t lanes = 0;           // ... and the lanes that were active there
   std::uint64_t local_accesses = 0;  // accesses of threads to their own memory
-  // For a basic block: how often a warp left it, how often the lanes diverged, and its successors.
-  // A single successor: it does not end in a branch, or the branch always went the same way.
+  // For a basic block: how often a warp left it, how often its lanes diverged, and its successor.
+  // `both_ways` is false if it does not end in a branch, or the branch always went the same way.
   std::uint64_t ways = 0;
   std::uint64_t partings = 0;
   std::uintptr_t way = 0;
   bool both_ways = false;
-  // Computed on demand.
+  // Cached result of is_part_of_condition().
   enum class Answer : std::uint8_t { unknown, no, yes };
   Answer part_of_condition = Answer::unknown;
 
@@ -82,20 +83,20 @@ class LaunchRecord {
   /// Returns the site's number, common to all workers, from 1; 0 for sites beyond the limit.
   std::uint16_t number_of(std::uintptr_t site);
   [[nodiscard]] std::uintptr_t site_of(std::uint16_t number);
-  /// Defers a read that races with an atomic operation: it is reported at the end unless it was a
-  /// validated guess.
+  /// Defers the finding of a read that races with an atomic operation: it is reported at the end of
+  /// the launch unless the read was a validated guess.
   void hold(Finding finding, GuessPlace read, std::uint16_t atomic_site);
-  /// Notes that the value read there is compared and exchanged later, at `compare_site`
+  /// Notes that the value of this read is compared and exchanged later, at `compare_site`
   /// (optimistic_read.cpp).
   void guessed(GuessPlace read, std::uint16_t compare_site);
-  /// Adds the counts of one worker. `work` holds warps and bytes only.
+  /// Adds the counts of one worker; of `work`, warps and bytes only.
   void add(const std::vector<SiteCount>& counts, const Work& work, std::uint64_t requests,
            const std::set<const Region*>& written, const Overlaps& overlaps);
   void add(const Footprint& footprint);
   void add(const WrittenRanges& ranges);
-  /// Keeps the trace of the sectors of global memory that a block's warps accessed.
+  /// Keeps the trace of sectors of global memory that a block's warps accessed.
   void keep(BlockTrace trace);
-  /// Reserves that many more runs of sectors. Returns false if they exceed the limit.
+  /// Reserves `runs` further runs of sectors. Returns false if they exceed the limit.
   bool may_keep(std::uint64_t runs) {
     return kept_.fetch_add(runs, std::memory_order_relaxed) + runs <= max_sector_runs;
   }
@@ -109,7 +110,7 @@ class LaunchRecord {
   /// Flags in global memory, by address; guarded by the lock.
   struct Flag {
     VectorClockRef released;
-    VectorClockRef in_block;  // released by a block-scope fence
+    VectorClockRef in_block;  // clocks released by a block-scope fence
     std::uint32_t block = 0;  // the block of that fence
   };
   struct Flags {
