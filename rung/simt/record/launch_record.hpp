@@ -34,8 +34,8 @@ struct SiteCount {
   std::uintptr_t site = 0;
   Counters counters;
   bool exact = true;
-  std::uint32_t stretch = 0;         // lanes that were active at the site in that list
-  std::uint32_t lanes = 0;           // ... and the lanes that were active there
+  std::uint32_t stretch = 0;         // the last list in which the site occurred
+  std::uint32_t lanes = 0;           // lanes that were active at the site in that list
   std::uint64_t local_accesses = 0;  // accesses of threads to their own memory
   // For a basic block: how often a warp left it, how often its lanes diverged, and its successor.
   // `both_ways` is false if it does not end in a branch, or the branch always went the same way.

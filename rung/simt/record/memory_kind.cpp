@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Determines the memory space of an address at a step's first access.
+// Determines the memory space of an address, at a step's first access.
 #include <link.h>
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace rung::simt::record {
 namespace {
 
-/// Thread-local variables of the program, which include file-scope shared variables. Only their
-/// extent is known.
+/// Thread-local variables of the program, among them file-scope shared variables, of which only the
+/// common extent is known.
 struct OwnVariables {
   const void* begin = nullptr;
   std::size_t bytes = 0;
@@ -39,7 +39,7 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
   const auto set = [&](Where where, const void* begin, std::size_t size) {
     target.where = where;
     step.base = reinterpret_cast<std::uintptr_t>(begin);
-    // Units are 32 bits wide: of larger memory a window is used.
+    // Units have 32 bits: of larger memory, a window of 2^31 bytes around the address is used.
     constexpr int window = 31;
     const std::uint64_t skipped = (address - step.base) >> window << window;
     step.base += skipped;
@@ -50,7 +50,7 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
   const auto within = [&](const void* begin, std::size_t size) {
     return address - reinterpret_cast<std::uintptr_t>(begin) < size;
   };
-  // Null: the thread has ended, and a copy lands on its behalf.
+  // Null if the thread has ended and a copy lands on its behalf.
   const Fiber* const stack = thread_->fiber;
   if (stack != nullptr && within(stack->bottom, stack->size) &&
       set(Where::local, stack->bottom, stack->size)) {
@@ -61,7 +61,7 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
       set(Where::nowhere, own.begin, own.bytes)) {
     return;
   }
-  // blockDim and gridDim, whose type g++ does not treat as constant.
+  // blockDim and gridDim, which g++ does not treat as constants.
   if (within(&block_extent, sizeof(block_extent)) || within(&grid_extent, sizeof(grid_extent))) {
     const bool block = within(&block_extent, sizeof(block_extent));
     if (set(Where::nowhere, block ? &block_extent : &grid_extent, sizeof(dim3))) return;
@@ -102,7 +102,7 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
       return;
     }
   }
-  // Out of bounds or unknown. The next access of this kind is looked up again.
+  // Out of bounds or unknown: the step matches no later access, so that each one is looked up.
   target.where = Where::nowhere;
   step.base = address;
   step.last_unit = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recording interface of the simulator's operations inside kernels. Each call costs one test
-// without a session.
+// Recording interface of the simulator's operations inside kernels. Without a session each call
+// costs one test.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace rung::simt::record {
 
-/// Sites of operations are source locations, distinguished from code addresses by the top bit.
+/// Sites of operations are source locations; the top bit distinguishes them from code addresses.
 inline constexpr std::uintptr_t place_bit = std::uintptr_t{1} << 63;
 inline std::uintptr_t site_of(const Place& place) {
   // A Place is a pointer to constant data, unique per call in the source.
@@ -26,16 +26,15 @@ inline std::uintptr_t site_of(const Place& place) {
 /// Records an access of any size and alignment by the calling thread.
 RUNG_API void note_access(const void* address, std::size_t bytes, Access access,
                           std::uintptr_t site) noexcept;
-/// Marks a site as the completion of the operation that it started.
+/// Marks the site of an operation's completion, as distinct from its start.
 inline constexpr std::uintptr_t landing_bit = std::uintptr_t{1} << 62;
 inline void note(const void* address, std::size_t bytes, Access access, const Place& place) {
   if (tracer.last != nullptr) note_access(address, bytes, access, site_of(place));
 }
 
-/// Serializes operations on a word: blocks run on several OS threads, and the operations must be
-/// recorded in the order in which they are performed. Alive around note_atomic() and the operation;
-/// before_atomic() locks the word if checks are on, and no simulated thread yields until the end of
-/// the scope.
+/// Lock on a word during note_atomic() and the operation: blocks run on several OS threads, and
+/// operations must be recorded in the order in which they are performed. before_atomic() locks the
+/// word if checks are on. No simulated thread may yield until the end of the scope.
 class RUNG_API AtomicOrder {
  public:
   AtomicOrder() = default;
@@ -47,8 +46,8 @@ class RUNG_API AtomicOrder {
   static void release();
 };
 /// Records an atomic access of std::memory_order `order` (or unstated_order) and its
-/// synchronization. `compares`: it compares and exchanges. `in_order`: null if the operation that
-/// follows is not of this library, so that nothing would release the word.
+/// synchronization. `compares`: it is a compare-and-exchange. `in_order`: null if code outside this
+/// library performs the operation, so that the word could not be unlocked.
 RUNG_API void before_atomic(const void* address, std::size_t bytes, Access access, int order,
                             std::uintptr_t site, bool compares = false,
                             AtomicOrder* in_order = nullptr) noexcept;
@@ -61,7 +60,7 @@ inline void note_atomic(const void* address, std::size_t bytes, Access access, i
 }
 /// Records the operand of an atomic operation, of 4 or 8 bytes.
 RUNG_API void note_operand(std::uint64_t bits, int bytes, const Place& place) noexcept;
-/// Counts a product of an m x k by a k x n matrix by the running thread's warp. No effect in host
+/// Counts a product of an m x k and a k x n matrix by the running thread's warp. No effect in host
 /// code.
 RUNG_API void note_product(int m, int n, int k);
 /// Records fence.proxy.async.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimistic reads. A loop around compare-and-swap begins with a guess: `old = *p;`, then `do { ...
-// } while (atomicCAS(p, old, ...) != old)`. The plain read is not a race, since the comparison
-// validates its value: it is treated as a volatile read.
+// Optimistic reads. A compare-and-swap loop begins with a plain read: `old = *p;`, then `do { ... }
+// while (atomicCAS(p, old, ...) != old)`. The read is not a race, since the comparison validates
+// its value: it is treated as a volatile read.
 //
-// The warp may synchronize between the two: all lanes read a table, vote, and one of them claims
-// the entry that it has found empty. Then the read is checked before the comparison is seen, so its
-// finding is deferred to the end of the launch.
+// The warp may synchronize between read and comparison: for example, all lanes read a table and
+// vote, and one of them claims the entry that it found empty. The read is then checked before the
+// comparison is known, so its finding is deferred to the end of the launch.
 #include <algorithm>
 #include <iterator>
 
@@ -15,7 +15,7 @@
 namespace rung::simt::record {
 namespace {
 
-/// Returns a key for a word and the lane that accesses it.
+/// Returns a key of a word and the accessing lane.
 std::uint64_t key_of(const Step& step, std::uint32_t unit, std::uint32_t lane) {
   const std::uint64_t address = step.base + (std::uint64_t{unit} << step.log_size);
   return address / word_bytes * warp_lanes + lane;
@@ -51,7 +51,7 @@ void Recorder::note_guess(const Target& target, std::uintptr_t address) {
   const auto warp = static_cast<std::uint32_t>(warp_ - block_->warps.data());
   if ((read.state != Cell::one && read.state != Cell::lanes) || read.owner != block_->number ||
       read.warp() != warp || read.clock <= warp_->known[warp]) {
-    return;  // not read by this warp since its block last synchronized
+    return;  // not read by this warp since the block's last synchronization
   }
   if (read.state == Cell::one && read.thread % warp_lanes != thread_->lane) return;
   const GuessPlace there = place_of_guess(target.region, static_cast<std::uint16_t>(read.site));
@@ -64,7 +64,7 @@ void Recorder::check(BlockRecord& block, WarpRecord& warp, Request& request,
   if (!block.flights.empty() && request.step.access != Access::marker) {
     check_flights(block, warp, request);
   }
-  std::uint32_t guessing = 0;  // lanes
+  std::uint32_t guessing = 0;  // mask of lanes
   if (request.step.access == Access::read && !guesses_.empty()) {
     request.spread();
     for (std::uint32_t left = request.lanes; left != 0; left &= left - 1) {

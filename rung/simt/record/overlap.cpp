@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overlap of `__restrict__` parameters.
+// Detects overlapping `__restrict__` parameters.
 #include "rung/simt/record/overlap.hpp"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ void Overlaps::note(Request& request) {
   for (std::uint32_t left = request.lanes; left != 0; left &= left - 1) {
     const std::uint32_t unit = request.units[std::countr_zero(left)];
     const std::uintptr_t address = step.base + (std::uintptr_t{unit} << step.log_size);
-    // Accesses are aligned, so none crosses its word of bits.
+    // Aligned accesses do not cross a 64-bit word of the bitmap.
     const std::uint64_t bits = (std::uint64_t{1} << (1u << step.log_size)) - 1;
     place.pages[address / page_bytes][address % page_bytes / 64] |= bits << address % 64;
   }
@@ -57,7 +57,7 @@ void Overlaps::add(const Overlaps& other) {
   }
 }
 
-/// Returns the first byte that both have accessed; 0 if there is none.
+/// Returns the first byte that both locations have accessed; 0 if there is none.
 std::uintptr_t Overlaps::common_byte(const Place& one, const Place& other) {
   std::uintptr_t first = ~std::uintptr_t{0};
   for (const auto& [number, page] : one.pages) {

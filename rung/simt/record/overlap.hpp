@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overlap of `__restrict__` parameters: which bytes a launch accesses through which parameter.
+// Overlap of `__restrict__` parameters: the bytes that a launch accesses through each parameter.
 //
-// An access does not reveal which pointer was used. The launcher, which knows the source, maps code
-// locations to parameters (LaunchSource); locations that it cannot map are ignored. Bytes are
+// An access does not reveal the pointer that it uses. The launcher, which knows the source, maps
+// code locations to parameters (LaunchSource); locations that it cannot map are ignored. Bytes are
 // recorded only in memory to which several arguments of the launch point.
 #pragma once
 
@@ -26,14 +26,14 @@ class Overlaps {
   void note(Request& request);
   /// Merges the data of another worker of the same launch.
   void add(const Overlaps& other);
-  /// Adds a finding for each pair of parameters through which one byte was accessed, and written
-  /// through at least one.
+  /// Adds a finding for each pair of parameters that access a common byte, if at least one of them
+  /// writes it.
   void report(const Launch& launch) const;
 
  private:
   static constexpr std::size_t page_bytes = 4096;
   using Page = std::array<std::uint64_t, page_bytes / 64>;  // one bit per byte
-  /// Accesses by one code location through one parameter; none if the parameter is unknown.
+  /// Accesses by one code location. `parameter` is empty if it is unknown.
   struct Place {
     RestrictedParameter parameter;
     bool writes = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses to registered memory that the kernel has no permission for.
+// Reports accesses to registered memory without permission for the kernel.
 #include <cinttypes>
 #include <cstdio>
 #include <memory>
@@ -32,7 +32,7 @@ bool is_host_memory(std::uintptr_t address, const Region* nearest) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(std::fopen("/proc/self/maps", "re"),
                                                              &std::fclose);
   if (maps == nullptr) return false;
-  // "begin-end rw-p ..."
+  // Format: "begin-end rw-p ...".
   char line[512];
   while (std::fgets(line, sizeof line, maps.get()) != nullptr) {
     std::uintptr_t begin = 0, end = 0;
@@ -45,7 +45,7 @@ bool is_host_memory(std::uintptr_t address, const Region* nearest) {
 
 namespace {
 
-/// Reports the access and returns why the launch ends.
+/// Reports the access and returns the message with which the launch fails.
 std::string tell_denied(Recorder& recorder, const Step& step, const Memory& memory, bool reads) {
   const Thread& thread = recorder.thread();
   const Kind kind = reads ? Kind::read_only : Kind::out_of_bounds;
@@ -73,7 +73,7 @@ void require_access(Recorder& recorder, const Step& step, const Region& region) 
   const int device = recorder.launch().launch.device;
   const auto allowed = [&](std::uint64_t devices) { return (devices >> device & 1) != 0; };
   if (allowed(writes(step.access) ? memory.writers : memory.readers)) return;
-  if (!source_of(step.site).of_a_kernel) return;  // the simulator's own functions
+  if (!source_of(step.site).of_a_kernel) return;  // the simulator's own functions are exempt
   recorder.worker().fail(tell_denied(recorder, step, memory, allowed(memory.readers)), Place{});
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Happens-before edges of mbarrier waits.
 //
-// A wait by parity returns if the last completed phase has that parity. If the thread already knows
-// of such a phase, the wait may have returned because of it and orders nothing, even if more phases
-// are complete in this run. Otherwise the wait acquires the phase after the last one that the
-// thread knows. So the result is independent of the order of threads, and a parity that flips too
-// seldom is detected under every order.
+// A wait by parity returns if the last completed phase has that parity. If the thread has already
+// acquired such a phase, the wait may have returned because of it and orders nothing, even if more
+// phases are complete in this run. Otherwise the wait acquires the phase after the last acquired
+// one. The result is therefore independent of the order of threads, and a parity that is flipped
+// too rarely is detected under every order.
 #include <algorithm>
 #include <utility>
 
@@ -20,7 +20,8 @@ namespace rung::simt::record {
 namespace {
 
 constexpr std::uintptr_t lesson_site = place_bit | 5;
-/// Limit of the kept phases; a thread that is further behind is assumed to know the older ones.
+/// Limit of the kept phases. A thread that is further behind is assumed to have acquired older
+/// ones.
 constexpr std::size_t kept_phases = 8;
 
 }  // namespace
@@ -37,8 +38,8 @@ void Recorder::completed(Block& owner, const void* object, std::uint32_t parity)
   meeting.last_parity = parity;
 }
 
-/// Returns true if the running thread knows all of that; of its own warp's other lanes, what it has
-/// acquired.
+/// Returns true if the running thread has acquired all of `clock`; for other lanes of its own warp,
+/// through their convergence or a synchronization object.
 bool Recorder::knows(const VectorClock& clock, const Clocks& known,
                      const VectorClockRef& remote) const {
   const auto own = static_cast<std::size_t>(warp_ - block_->warps.data());
@@ -58,7 +59,7 @@ bool Recorder::knows(const VectorClock& clock, const Clocks& known,
   return true;
 }
 
-/// Returns the vector clock of the running thread's warp when its list began.
+/// Returns the clocks of the running thread's warp at the beginning of its list.
 const Clocks& Recorder::known_before() const {
   return warp_->lessons.empty() ? warp_->known : warp_->known_before;
 }
@@ -66,7 +67,7 @@ const VectorClockRef& Recorder::remote_before() const {
   return warp_->lessons.empty() ? warp_->remote : warp_->remote_before;
 }
 
-/// Returns true if the running thread has waited for exactly that since its warp's list began.
+/// Returns true if the running thread has waited for this vector clock since its list began.
 bool Recorder::heard(const VectorClockRef& told) const {
   return std::any_of(
       warp_->lessons.begin(), warp_->lessons.end(),
@@ -82,7 +83,7 @@ void Recorder::waited(Block& owner, const void* object, std::uint32_t parity, bo
   if (told == nullptr) return;
   const std::vector<VectorClockRef>& phases = meeting.phases;
   if (!exact && !phases.empty()) {
-    std::size_t known = phases.size();  // phases that the thread knows
+    std::size_t known = phases.size();  // number of phases that the thread has acquired
     while (known != 0 && phases[known - 1] != nullptr &&
            !knows(*phases[known - 1], warp_->known, warp_->remote)) {
       --known;
@@ -93,8 +94,7 @@ void Recorder::waited(Block& owner, const void* object, std::uint32_t parity, bo
       const bool stale = known_parity == (parity & 1);
       if (stale && known == 0) return;
       if (stale) {
-        // Another lane of the warp may have acquired a phase just before; this lane acquires it
-        // now.
+        // Another lane of the warp may just have acquired this phase; this lane acquires it too.
         told = phases[known - 1];
       } else if (known < phases.size()) {
         told = phases[known];
@@ -106,7 +106,7 @@ void Recorder::waited(Block& owner, const void* object, std::uint32_t parity, bo
     }
   }
   if (!heard(told) && !knows(*told, known_before(), remote_before())) {
-    // May turn the preceding accesses into requests.
+    // Inserts a mark, which may first process the preceding accesses.
     trace_slowly(0, lesson_site, 0, Access::marker);
     if (warp_->lessons.empty()) {
       warp_->known_before = warp_->known;
@@ -118,8 +118,8 @@ void Recorder::waited(Block& owner, const void* object, std::uint32_t parity, bo
   acquire_own_lanes(told);
 }
 
-/// Restores the warp's clocks of the list's first step; they then follow the steps as the list is
-/// processed. `known` and `remote` receive the clocks at the end of the list.
+/// Resets the warp's clocks to those at the list's first step, from where they follow the marks.
+/// Returns the clocks at the end of the list in `known` and `remote`.
 void Recorder::begin_lessons(WarpRecord& warp, Clocks& known, VectorClockRef& remote) {
   known = std::exchange(warp.known, warp.known_before);
   remote = std::exchange(warp.remote, warp.remote_before);
@@ -158,7 +158,7 @@ void Recorder::told_by_copy(Block& owner, const void* object, const Place& place
   const auto at = owner.record->objects.find(object);
   if (at == owner.record->objects.end()) return;
   Synchronizer::Init& init = at->second.init;
-  // Other threads are ordered, or race.
+  // Accesses by other threads are ordered or race.
   if (init.warp != warp_ || init.lane != thread_->lane) return;
   if (warp_->synced[thread_->lane] <= init.clock) report_init(at->second, place);
   init = {};

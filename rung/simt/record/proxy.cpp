@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The asynchronous proxy, through which copies and tensor cores access shared memory, and copies
-// global memory. A thread's writes are visible to it only after a fence.proxy.async by the writer,
-// or by a thread that had acquired the write.
+// The asynchronous proxy, through which bulk copies and tensor cores access shared memory and bulk
+// copies access global memory. A thread's writes are visible to it only after a fence.proxy.async
+// by the writer, or by a thread that has acquired the write.
 #include <algorithm>
 
 #include "rung/simt/record/operations.hpp"
@@ -11,7 +11,7 @@
 namespace rung::simt::record {
 namespace {
 
-/// All such fences share one site, as thread fences do.
+/// Site of all fence.proxy.async, which are marks in the list as thread fences are.
 constexpr std::uintptr_t proxy_fence_site = place_bit | 3;
 
 }  // namespace
@@ -22,7 +22,7 @@ void Recorder::proxy_fence() {
   const std::uint8_t lane = thread_->lane;
   warp_->proxy_clock[lane] = clock_now();
   join(block_->proxy_known, warp_->known);
-  // Accesses of its own warp's lanes are known up to their last convergence.
+  // Accesses of the fence's own warp are acquired up to the lane's last convergence.
   if (warp_->synced[lane] != 0) {
     std::uint32_t& known = block_->proxy_known[own];
     known = std::max(known, warp_->synced[lane] - 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts of races, and the advice if the source is unknown.
+// Texts of races, and their advice if the source is unknown.
 #include <string>
 #include <utility>
 
@@ -11,7 +11,7 @@
 namespace rung::simt::record {
 namespace {
 
-/// Returns a finding of a race between these sides, with source locations.
+/// Returns a finding of a race between the two sides, with source locations.
 Finding race_between(Recorder& recorder, const Request& request, const Side& here,
                      const Side& there) {
   LaunchRecord& record = recorder.launch();
@@ -36,20 +36,20 @@ Racers racers_of(const Launch& launch, const Side& here, const Side& there) {
           .one_warp = launch.block.x * launch.block.y * launch.block.z <= 32};
 }
 
-/// Returns true if the access is a bulk store's read by the running thread; tensor cores read in
-/// the same way.
+/// Returns true if the access is the read of a bulk store that the running thread issues. Tensor
+/// cores read in the same way.
 bool stores_in_bulk(const Recorder& recorder, const Request& request) {
   return request.step.access == Access::engine_read && recorder.thread().bulk_stores > 0;
 }
 
-/// Returns a nonzero number for each combination of racers.
+/// Returns a distinct nonzero number per combination of racers.
 std::uint8_t number_of(const Racers& racers) {
   const unsigned where = racers.across_blocks ? 3 : racers.across_warps ? 2 : 1;
   return static_cast<std::uint8_t>(where | (racers.both_write ? 4u : 0u) |
                                    (racers.same_thread ? 8u : 0u));
 }
 
-/// Describes a race in which one side or both are copies in flight.
+/// Describes a race in which one or both sides are copies in flight.
 void describe_copy(Finding& finding, const Side& here, const Side& there) {
   const bool own = here.block == there.block && here.thread == there.thread;
   const Side& copy = there.in_flight() ? there : here;
@@ -83,12 +83,12 @@ void report_race(Recorder& recorder, const Request& request, std::uintptr_t addr
                  Side there) {
   const Side& read = here.writes ? there : here;
   const Side& write = here.writes ? here : there;
-  // The read may be an optimistic one, in this memory.
+  // The read may be an optimistic read of this memory.
   const bool held = !read.writes && !read.atomic && write.atomic;
   const GuessPlace guess = read.of_many ? 0 : place_of_guess(request.target.region, read.site);
   const GuessPlace where_read = held ? guess : 0;
   const Racers racers = racers_of(recorder.launch().launch, here, there);
-  // The advice depends on all racers at these sites, not on the first ones.
+  // Advice depends on all racers at the two sites, so each combination of racers is reported.
   if (!recorder.is_news(Kind::race, here.site, there.site, where_read, number_of(racers))) return;
   const bool first = recorder.is_news(Kind::race, here.site, there.site, where_read);
   Finding finding = race_between(recorder, request, here, there);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorder of one OS thread's worker: aligns the lanes of each warp, groups their accesses into
-// requests whenever the warp synchronizes, and counts and checks the requests. Internal to simt/.
+// Recorder of one worker's OS thread: aligns the lanes of each warp, groups their accesses into
+// requests when the warp synchronizes, and counts and checks the requests. Internal to simt/.
 #pragma once
 
 #include <cstdint>
@@ -43,15 +43,15 @@ struct WarpRecord {
   std::uint32_t at_barrier = 0;      // lanes that wait at the block's barrier
   bool compared = false;             // an atomic comparison is in the list
   bool diverged = false;
-  std::uint64_t visits = 0;           // basic blocks entered
+  std::uint64_t visits = 0;           // number of basic blocks entered
   std::uint64_t requests_so_far = 0;  // while fingerprints are taken
   WarpTrace trace;                    // of global memory, while counting
   WarpWaits waits;
   VectorClockRef remote;                       // clocks acquired from other blocks
   VectorClockRef released;                     // last release by a lane
   VectorClockRef acquired, acquired_in_block;  // from the flag that was read last
-  // Clocks of flags read by relaxed or volatile loads, by these lanes, without a fence since;
-  // and from the last of those flags.
+  // `pending`: clocks of flags that `pending_lanes` have read by relaxed or volatile loads without
+  // a fence since; `last_pending`: clock of the last of these flags.
   VectorClockRef pending, last_pending;
   std::uint32_t pending_lanes = 0;
   bool released_to_all = false;
@@ -59,11 +59,12 @@ struct WarpRecord {
   std::uint32_t synced[32] = {};       // per lane: clock of its last convergence with other lanes
   std::uint32_t fence_clock[32] = {};  // per lane: the warp's clock at its last fence
   std::uint32_t proxy_clock[32] = {};  // per lane: the warp's clock at its last fence.proxy.async
-  // Per lane: own-warp clock acquired through a synchronization object.
+  // Per lane: clock of its own warp that it acquired through a synchronization object.
   std::uint32_t told[32] = {};
   bool any_told = false;
-  // Phases of mbarriers that lanes have waited for since the list began; marks in the list show
-  // where. `*_before` are the clocks at its start, `known` and `remote` those at its end.
+  // Mbarrier phases for which lanes have waited since the list began; marks in the list give the
+  // positions. `*_before` are the clocks at the begin of the list, `known` and `remote` those at
+  // its end.
   struct Lesson {
     int lane = 0;
     VectorClockRef from;
@@ -74,9 +75,10 @@ struct WarpRecord {
   std::uintptr_t stale_wait = 0;             // site of a wait that ordered nothing; 0: none
   std::unique_ptr<LaneExchanges> exchanges;  // null: no mask has named an absent lane
   Step* cursors[32] = {};
-  std::uintptr_t entered[32] = {};  // per lane: entered block that is not yet recorded
-  std::uint16_t together = 0;       // block in which all lanes are convergent; 0: see `stands`
-  // Per lane: the last block it entered, and the lowest lane that entered with it.
+  std::uintptr_t entered[32] = {};  // per lane: entered basic block that is not yet recorded
+  std::uint16_t together = 0;       // basic block of all lanes, if convergent; 0: see `stands`
+  // Per lane: the last basic block it entered, and the lowest lane that entered it at the same
+  // time.
   struct Stand {
     std::uint16_t site = 0;
     std::int8_t first_lane = -1;  // -1: none
@@ -84,23 +86,25 @@ struct WarpRecord {
   Stand stands[32];
 };
 
-/// Mask of block numbers, as many as a shadow cell distinguishes.
+/// Mask of the block number's bits in a shadow cell.
 inline constexpr std::uint32_t block_number_mask = (1u << 24) - 1;
 
 /// Bytes that a bulk store reads or writes until its thread has waited for it.
 struct Flight {
-  std::uint32_t thread = 0;  // thread that issued it, in the block
+  std::uint32_t thread = 0;  // index of the issuing thread in the block
   std::uint32_t number = 0;  // number among its stores, from 1
   std::uint32_t waited = 0;  // number of the wait that completed it; 0: in flight
   bool writes = false;
   std::uintptr_t site = 0;
   std::uintptr_t begin = 0;
   std::size_t bytes = 0;
-  // Clocks that the thread had acquired at the issue, of others and of its own warp's lanes.
+  // Clocks that the thread had acquired at the issue, from other warps and from its own warp's
+  // lanes.
   Clocks known{};
   std::uint32_t synced = 0, told = 0;
 };
-/// Numbers of a thread's stores and waits so far, and of those that its list has passed.
+/// Numbers of stores and waits that a thread has issued, and that the processing of its list has
+/// passed.
 struct FlightOrder {
   std::uint32_t issued = 0, waits = 0;
   std::uint32_t passed_issues = 0, passed_waits = 0;
@@ -110,24 +114,24 @@ struct FlightOrder {
 struct RemoteUse {
   std::uint32_t block = 0, warp = 0, thread = 0;
   std::uint32_t clock = 0;
-  std::uint32_t phase = 0;  // of the cluster's barrier, counted by the owner
+  std::uint32_t phase = 0;  // phase of the cluster's barrier, counted by the owner
   std::uintptr_t site = 0;
 };
 
 struct BlockRecord {
   std::vector<WarpRecord> warps;
   Block* block = nullptr;
-  std::uint32_t number = 0;    // truncated to the bits of a cell
+  std::uint32_t number = 0;    // truncated to the bits of a shadow cell
   std::uint32_t interval = 0;  // barriers of all threads so far
-  bool partial = false;        // some warps have synchronized with others since
-  bool fenced = false;         // some lanes have fenced since
-  Clocks proxy_known{};        // clocks at the threads' fences.proxy.async
+  bool partial = false;        // some warps have synchronized since the last such barrier
+  bool fenced = false;         // some lanes have executed a fence since
+  Clocks proxy_known{};        // clocks known at the threads' proxy fences
   Shadow shadow;               // of its shared memory
   Initialized initialized;
   std::uint32_t era = 0;
   /// Per bulk copy of the block: the warp clock of its issue.
   std::vector<std::uint32_t> copies;
-  std::uint32_t copy_era = 0;  // era of their numbers
+  std::uint32_t copy_era = 0;  // era of these copies' numbers
   Synchronizer barriers[named_barriers + tile_barriers];
   std::unordered_map<const void*, Synchronizer> objects;  // in its shared memory
   std::vector<RemoteUse> remote_uses;
@@ -137,16 +141,16 @@ struct BlockRecord {
   BlockFingerprint fingerprint;
 };
 
-/// A thread on whose behalf an access is made later.
+/// Thread on whose behalf an access is recorded later.
 struct Agent {
-  BlockRecord* block = nullptr;  // null: no session
+  BlockRecord* block = nullptr;  // null if there is no session
   WarpRecord* warp = nullptr;
   std::uint8_t lane = 0;
-  std::uint32_t clock = 0;  // of its warp
+  std::uint32_t clock = 0;  // clock of the warp
   std::uintptr_t site = 0;
   std::uint32_t copy = 0;      // number of the bulk copy in the block; 0: none
   std::uint32_t copy_era = 0;  // era of that number
-  bool generic = false;        // uses the generic proxy, not the asynchronous one
+  bool generic = false;        // accesses by the generic proxy, not the asynchronous one
 };
 
 class Recorder {
@@ -157,56 +161,59 @@ class Recorder {
   void begin(LaunchRecord& launch);
   void end();
   void prepare(Block& block);
-  /// Switches to the thread that runs now.
+  /// Makes `thread` the running thread.
   void show(const Thread& thread);
   void exited(const Thread& thread);
 
   // Synchronization; in synchronize.cpp and flags.cpp.
-  /// All threads of the block that have not exited have arrived at a barrier.
+  /// Handles a barrier at which all threads of the block that have not exited have arrived.
   void block_met(Block& block, const Place& place);
-  /// The running thread arrives at the block's barrier.
+  /// Handles the running thread's arrival at the block's barrier.
   void block_arrived();
-  /// A named barrier completes for the threads that wait there.
+  /// Handles the completion of a named barrier by its waiting threads.
   void named_barrier_met(Block& block, int barrier);
-  /// The running thread arrives at a named barrier without waiting.
+  /// Handles the running thread's arrival at a named barrier without waiting.
   void named_barrier_arrived(Block& block, int barrier, const Place& place);
-  /// Lanes have completed a warp operation. `exchanges`: it passes values between them.
+  /// Handles a warp operation that lanes have completed. `exchanges`: it passes values between
+  /// them.
   void lanes_met(const Warp& warp, std::uint32_t lanes, bool exchanges);
-  /// The callers of a warp operation are about to complete it; its mask names further lanes.
+  /// Handles a warp operation that the callers are about to complete, although its mask names
+  /// further lanes.
   void met_without(const Warp& warp, std::uint32_t mask, std::uint32_t callers);
-  /// The callers of a shuffle have completed it. The arrays are indexed by lane.
+  /// Handles a shuffle that the callers have completed. The arrays are indexed by lane.
   void shuffled(const Warp& warp, std::uint32_t mask, std::uint32_t callers,
                 const LaneShuffle* const* shuffles);
   /// Records the operand of the running thread's atomic operation.
   void operand(std::uint64_t bits, int bytes, const Place& place);
-  /// Lanes execute a collective without those lanes of its mask that were here while these were
-  /// elsewhere.
+  /// Reports a collective that lanes executed without those lanes of its mask (`gone`) that came to
+  /// its call site while the callers were at `elsewhere`.
   void parted(const Thread& first, std::uint32_t gone, const Place& elsewhere);
-  /// Lanes of one warp wait at the block's barrier at different call sites.
+  /// Reports lanes of one warp that wait at the block's barrier at different call sites.
   void split(const Thread& first, const Thread& other);
   void cluster_met(const Cluster& cluster);
   void grid_met(const std::vector<std::unique_ptr<Cluster>>& clusters);
-  /// mbarriers and other objects in shared memory: the running thread arrives ...
+  /// Handles an arrival of the running thread at an mbarrier or another object in shared memory.
   void arrived(Block& owner, const void* object, const Place& place);
-  /// ... the phase of this parity completes ...
+  /// Handles the completion of the object's phase of this parity.
   void completed(Block& owner, const void* object, std::uint32_t parity);
-  /// ... and the running thread has waited for it: for a phase of this parity, or (`exact`) for the
-  /// one that is complete now.
+  /// Handles a wait of the running thread for a phase of this parity or, if `exact`, for the phase
+  /// that is complete now.
   void waited(Block& owner, const void* object, std::uint32_t parity, bool exact,
               const Place& place);
-  /// The running thread initializes an object; a fence publishes its inits to the engines; and it
-  /// starts a copy that will signal its bytes to the object.
+  /// Handles the initialization of an object by the running thread, the fence that publishes its
+  /// initializations to the copy engine, and the start of a copy that signals its bytes to the
+  /// object.
   void initialized(Block& owner, const void* object, const Place& place);
   void init_fence();
   void told_by_copy(Block& owner, const void* object, const Place& place);
 
-  /// Records an access on the slow path. Returns true if it is in the list: accesses to a thread's
-  /// own memory are not. `valued`: the written value is kept.
+  /// Records an access on the slow path. Returns true if it is in the list, which excludes accesses
+  /// to the thread's own memory. `valued`: the written value is kept.
   bool trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size, Access access,
                     bool valued = false);
   void before_atomic(std::uintptr_t address, int log_size, Access access, int order,
                      std::uintptr_t site, bool compares, AtomicOrder* in_order);
-  /// Marks the thread's next access as one with an index outside the array's type; in bounds.cpp.
+  /// Marks the thread's next access as one whose index is outside the array's type; in bounds.cpp.
   void suspect(const char* file, int line, const char* array, long long index);
   void fence(bool device);
   /// Records a fence.proxy.async of the running thread; in proxy.cpp.
@@ -214,19 +221,19 @@ class Recorder {
   /// Returns the agent of the copy engine for the running thread, at its current clock.
   [[nodiscard]] Agent agent(const Place& place) const;
   void copied(const Agent& agent, const void* address, std::size_t bytes, Access access);
-  /// Starts a bulk copy of the running thread. No thread may use the data, not even this one,
-  /// before it has waited for the mbarrier in `owner`'s shared memory that the copy signals.
+  /// Starts a bulk copy of the running thread. The data is available to threads, including the
+  /// issuing one, after a wait for the mbarrier in `owner`'s shared memory that the copy signals.
   [[nodiscard]] Agent start_copy(const Place& place);
   void landed(const Agent& agent, Block& owner, const void* barrier);
   /// Starts a bulk store of the running thread and returns its number. `to`: null if the
   /// destination is not contiguous.
   std::uint32_t take_off(const Place& place, const void* from, const void* to, std::size_t bytes);
-  /// Ends the thread's stores up to this number, of which it has waited. `read_only`: only for
-  /// their reads.
+  /// Ends the thread's stores up to this number, for which it has waited. `read_only`: only their
+  /// reads.
   void end_flights(std::uint32_t number, bool read_only);
-  /// Forgets the stores of a thread that ends.
+  /// Drops the bulk stores of a thread that ends.
   void drop_flights();
-  /// Returns true if this worker's blocks have written to that allocation in this launch.
+  /// Returns true if this worker's blocks have written to the allocation in this launch.
   [[nodiscard]] bool has_written(const void* address) const {
     const Region* const region = written_.empty() ? nullptr : find_region(address);
     return region != nullptr && written_.contains(region);
@@ -235,14 +242,14 @@ class Recorder {
   void count_copy(const Place& place, std::uint64_t loaded, std::uint64_t stored);
   /// Counts a tensor core product of 2 m n k operations.
   void count_product(const Place& place, std::uint64_t operations);
-  /// Turns the warp's accesses into requests. `aligned`: all lanes have reached the same point.
+  /// Groups the warp's accesses into requests. `aligned`: all lanes have reached the same point.
   void flush(BlockRecord& block, WarpRecord& warp, bool aligned = true);
-  /// Returns true if lanes wait for the rest of their warps because a list is full ...
+  /// Returns true if lanes wait for the rest of their warps because a list is full.
   [[nodiscard]] bool any_ahead() const { return !ahead_.empty(); }
-  /// ... flushes those warps: all of them, or those that have waited long enough. Returns true if
-  /// there was any.
+  /// Flushes the warps of such lanes: all of them, or those that have waited long enough. Returns
+  /// true if there were any.
   bool release_ahead(bool all);
-  /// Returns the site of the checked warp's mbarrier wait that ordered nothing; 0: none.
+  /// Returns the site of the checked warp's mbarrier wait that ordered nothing; 0 if there is none.
   [[nodiscard]] std::uintptr_t stale_wait() const {
     return checked_ != nullptr ? checked_->stale_wait : 0;
   }
@@ -265,7 +272,7 @@ class Recorder {
   [[nodiscard]] std::uint32_t clock_now() const;
   struct Spot {
     std::uint32_t match = 0;   // matching step; 0: none
-    std::uint32_t before = 0;  // if none: the step behind which to insert a new one
+    std::uint32_t before = 0;  // if there is no match: the step behind which to insert a new one
   };
   [[nodiscard]] Spot find(const RequestList& list, std::uintptr_t address, std::uintptr_t site,
                           int log_size) const;
@@ -283,8 +290,8 @@ class Recorder {
   /// Records the request's sectors for the cache model.
   void keep_sectors(WarpRecord& warp, const Request& request);
   void keep_traces(BlockRecord& block);
-  /// Returns true if each lane loads the element behind its previous load at the same site, within
-  /// the same 16 bytes.
+  /// Returns true if each lane loads the element behind its previous load at this site, within the
+  /// same 16 bytes.
   bool continues_vector(const Request& request);
   /// Checks a request. `position`: its index in the list.
   void check(BlockRecord& block, WarpRecord& warp, Request& request, std::uint32_t position);
@@ -314,7 +321,8 @@ class Recorder {
   void fingerprint(BlockRecord& block, WarpRecord& warp, const Request& request);
   void report_init(const Synchronizer& object, const Place& place);
   void find_guesses(const RequestList& list);
-  /// Notes that the running thread compares this word, which it may have read plainly before.
+  /// Notes that the running thread compares this word, which it may have read plainly before
+  /// (optimistic_read.cpp).
   void note_guess(const Target& target, std::uintptr_t address);
   // Masks that name absent lanes; in exchange.cpp.
   void watch(BlockRecord& block, WarpRecord& warp, const Request& request);
@@ -329,21 +337,21 @@ class Recorder {
   void report_doubtful(const BlockRecord& block, const WarpRecord& warp,
                        const LaneExchanges::Doubt& doubt, int lane, std::uint16_t site);
   // Branches; in branches.cpp.
-  /// Records that these lanes have entered the block at this step of the list.
+  /// Records that these lanes have entered the basic block at this step of the list.
   void follow(WarpRecord& warp, const RequestList& list, std::uint32_t index, std::uint32_t lanes);
   [[nodiscard]] bool tests_on(const RequestList& list, std::uint32_t index, std::uint32_t lanes);
   void go_on(WarpRecord& warp, const RequestList& list, std::uint32_t stand, std::uintptr_t to);
-  /// Returns the number of the block at a position.
+  /// Returns the number of the basic block at a position.
   [[nodiscard]] std::uint16_t stood_at(const RequestList& list, std::uint32_t stand) const;
-  /// Restores the lanes' positions at the end of the previous list.
+  /// Restores the lanes' positions to those at the end of the previous list.
   void stand_as_before(const WarpRecord& warp);
   void remember_stands(const RequestList& list, WarpRecord& warp) const;
   void end_block(BlockRecord& block);
   void arrived_at(Synchronizer& object, const Place& place);
   void acquire(BlockRecord& block, WarpRecord& warp, const VectorClockRef& from);
-  /// Acquires from lanes of the same warp, which released through a copy or a lock.
+  /// Acquires clocks released by lanes of the same warp, through a copy or a lock.
   void acquire_own_lanes(const VectorClockRef& from);
-  /// Records that the running thread has read a flag; `acquires`: with acquire semantics.
+  /// Records a read of a flag by the running thread. `acquires`: with acquire semantics.
   void read_flag(std::uintptr_t flag, bool acquires);
   /// Returns the vector clock of the running thread's warp, its own accesses included.
   VectorClockRef vector_clock(std::uint32_t clock) const;
@@ -356,13 +364,14 @@ class Recorder {
   struct Cells;
   struct Together;
   struct Common;
-  /// Returns whether these adjacent units are read by all blocks and written by none.
+  /// Returns true if these adjacent units are read by all blocks and written by none.
   static bool only_reads(const Reach& reach, std::size_t window, std::uint32_t first_unit,
                          std::uint32_t last_unit);
   /// Checks consecutive lanes that access contiguous memory.
   void check_row(const Reach& reach, std::size_t offset, std::uint32_t lane, std::uint32_t lanes);
   void check_lane(const Reach& reach, std::size_t offset, std::uint32_t lane);
-  // Vectorized variants; in check_row.cpp. They return false if a check per lane is needed.
+  // Vectorized variants; in check_row.cpp. They return false if each lane must be checked
+  // separately.
   static bool check_at_once(const Reach& reach, std::size_t offset, std::uint32_t lane,
                             std::uint32_t lanes);
   static bool initialized_at_once(const Reach& reach, std::size_t offset, std::size_t bytes);
@@ -372,18 +381,18 @@ class Recorder {
                           bool written);
   static bool keep_overwritten(const Reach& reach, const Together& some, const Common& writes);
   static std::uint32_t known_to_all(const BlockRecord& block, const WarpRecord& warp);
-  /// Checks an access to `bytes`, a mask, of a word.
+  /// Checks an access to the bytes of a word given by the mask `bytes`.
   void check_word(const Reach& reach, std::size_t word, std::uint32_t bytes, std::uint32_t thread,
                   std::size_t part);
-  /// Checks a word that is accessed in part.
+  /// Checks a partial access to a word.
   void check_bytes(const Reach& reach, std::size_t word, std::uint32_t bytes, const Cell& me,
                    std::size_t part);
   void check_cells(const Reach& reach, const Cells& cells, const Cell& me, std::size_t part);
   void check_read(const Reach& reach, const Cells& cells, const Cell& me);
   void check_write(const Reach& reach, const Cells& cells, const Cell& me, std::uint32_t value);
   void check_overwritten(const Reach& reach, const Cells& cells, const Cell& me);
-  /// Returns true if a copy or a tensor core accesses a thread's write without a proxy fence in
-  /// between.
+  /// Returns true if a bulk copy or a tensor core accesses a thread's write without a proxy fence
+  /// in between.
   [[nodiscard]] bool lacks_fence(const Request& request, const BlockRecord& block,
                                  const Cell& write) const;
   void check_initialized(const Reach& reach, std::uint32_t thread, std::size_t offset);
@@ -401,7 +410,7 @@ class Recorder {
   // The running thread.
   const Thread* thread_ = nullptr;
   const WarpRecord* checked_ = nullptr;  // warp whose accesses are checked
-  bool generic_ = false;                 // they are a copy's through the generic proxy
+  bool generic_ = false;                 // these accesses are a copy's by the generic proxy
   BlockRecord* block_ = nullptr;
   WarpRecord* warp_ = nullptr;
   std::vector<std::unique_ptr<RequestList>> lists_;
@@ -409,19 +418,19 @@ class Recorder {
   struct Ahead {
     BlockRecord* block = nullptr;
     WarpRecord* warp = nullptr;
-    int turns = 0;  // turns of yielded threads since then
+    int turns = 0;  // turns of yielded threads since the list was full
   };
   std::vector<Ahead> ahead_;
   Region* last_region_ = nullptr;
   std::uint32_t stretch_ = 0;
   /// Cached known_to_all() of the warp whose list is checked.
   std::optional<std::uint32_t> known_;
-  /// Position of a lane's last comparison of a word, in the list that is checked.
+  /// Cached known_to_all() of the checked warp.
   std::unordered_map<std::uint64_t, std::uint32_t> guesses_;
   std::unordered_set<GuessPlace> guess_places_;  // reads shown to be guesses in this launch
-  // For the list that is flushed: the step at which each lane is, 0 for none, beyond all steps for
-  // positions in the previous list; or the step of all lanes (0: they differ); and the successors
-  // of convergent lanes.
+  // State while a list is flushed. `stands_`: the step of each lane; 0: none; beyond all steps: a
+  // position in the previous list. `together_`: the step of all lanes, 0 if they differ. `ways_`:
+  // the successors of convergent lanes.
   struct Way {
     std::uint32_t stretch = 0;
     std::uintptr_t to = 0;
@@ -431,15 +440,15 @@ class Recorder {
   std::uint32_t together_ = 0;
   std::uintptr_t tested_[32] = {};  // per lane: the last test of a condition that it has reached
   std::vector<Way> ways_;
-  std::uint16_t left_at_[32] = {};  // sites of positions in the previous list, by their lowest lane
-  bool follows_ = false;            // any basic block so far
+  std::uint16_t left_at_[32] = {};  // blocks at positions in the previous list
+  bool follows_ = false;            // a basic block has been recorded
   std::set<std::tuple<Kind, std::uint16_t, std::uint16_t, GuessPlace, std::uint8_t>> told_;
   std::unordered_map<std::uintptr_t, std::uint16_t> numbers_;  // of sites
   std::vector<SiteCount> counts_;                              // by site number
   // By site number: the last shared load of a list.
   struct LastLoad {
     std::uint32_t stretch = 0, lanes = 0;
-    std::uint32_t first = 0, last = 0;  // units of its first and last lane
+    std::uint32_t first = 0, last = 0;  // units of the first and the last lane
     std::uint64_t sum = 0;              // sum of all lanes' units
   };
   std::vector<LastLoad> last_loads_;
@@ -449,8 +458,8 @@ class Recorder {
   Footprint footprint_;              // of this launch
   bool keeps_footprint_ = false;
   bool samples_ = false;  // blocks of this launch may be skipped
-  WrittenRanges ranges_;  // of this launch: written by its recorded blocks
-  Overlaps overlaps_;     // likewise
+  WrittenRanges ranges_;  // ranges written by this launch's recorded blocks
+  Overlaps overlaps_;     // overlaps in this launch
 };
 
 }  // namespace rung::simt::record

@@ -15,7 +15,7 @@
 namespace rung::simt::record {
 namespace {
 
-/// Regions by their first byte. Guarded by a lock: a kernel takes it at most once per request, and
+/// Regions by their first byte, guarded by a lock: a kernel locks it at most once per request, and
 /// only if the memory differs from that of the previous request.
 struct Registry {
   using Regions = std::map<const std::byte*, std::unique_ptr<Region>, std::less<>>;
@@ -23,8 +23,8 @@ struct Registry {
   Regions live;
   Regions freed;
   Regions program;
-  std::deque<std::unique_ptr<Region>> replaced;  // possibly still referenced
-  std::size_t launches = 0;                      // being recorded
+  std::deque<std::unique_ptr<Region>> replaced;  // replaced regions, possibly still referenced
+  std::size_t launches = 0;                      // launches that are being recorded
   std::uint64_t registered = 0;
 };
 Registry& registry() {
@@ -39,7 +39,7 @@ Region* find_in(const Registry::Regions& regions, const std::byte* address) {
   return address < region->end() || address == region->begin() ? region : nullptr;
 }
 
-/// Limit of the freed regions that are remembered, by address only.
+/// Limit of the freed regions whose addresses are remembered.
 constexpr std::size_t max_freed = 16384;
 
 void forget_contents(Region& freed) {
@@ -47,14 +47,14 @@ void forget_contents(Region& freed) {
   freed.initialized = Initialized();
 }
 
-/// Destroys replaced regions once none can be referenced.
+/// Destroys replaced regions once no launch can refer to them.
 void sweep(Registry& all) {
   if (all.launches != 0) return;
   all.replaced.clear();
   while (all.freed.size() > max_freed) all.freed.erase(all.freed.begin());
 }
 
-/// Segment of a loaded object that holds the address.
+/// Segment of a loaded object that contains an address.
 struct Segment {
   const std::byte* address;
   const std::byte* begin = nullptr;
@@ -100,8 +100,8 @@ void register_memory(Memory memory) {
   region->memory = std::move(memory);
   const std::lock_guard lock(all.mutex);
   region->serial = ++all.registered;
-  // Freed regions that overlap this one are forgotten. They are disjoint, since each was registered
-  // after its predecessors had gone.
+  // Forgets freed regions that overlap this one. They are disjoint, since each was registered after
+  // its predecessors had been freed.
   auto old = all.freed.upper_bound(begin);
   if (old != all.freed.begin() && std::prev(old)->second->end() > begin) --old;
   while (old != all.freed.end() && old->first < region->end()) {
@@ -268,7 +268,7 @@ bool never_written(const void* begin, std::size_t bytes) {
 void copy_initialized(const void* to, const void* from, std::size_t bytes) {
   const auto* begin = static_cast<const std::byte*>(from);
   with_initialized(to, bytes, [&](Initialized& map, std::size_t offset, std::size_t count) {
-    // Freed regions are skipped: host memory may have reused the addresses.
+    // Live regions only: host memory may reuse the addresses of freed ones.
     const Region* source = find_in(registry().live, begin);
     if (source == nullptr || !source->initialized) {
       map.set(offset, count, true);

@@ -12,7 +12,7 @@
 namespace rung::simt::record {
 
 struct Region {
-  enum class State : std::uint8_t { live, freed, program };  // program: a loaded object's data
+  enum class State : std::uint8_t { live, freed, program };  // program: data of a loaded object
   Memory memory;
   State state = State::live;
   std::uint64_t serial = 0;  // registration order
@@ -25,8 +25,9 @@ struct Region {
   [[nodiscard]] const std::byte* end() const { return begin() + memory.bytes; }
 };
 
-/// Returns the region that holds this address: live memory first, then freed memory, then data of
-/// the program; null if there is none. Valid until no launch is recorded, or the session ends.
+/// Returns the region that contains this address: live memory first, then freed memory, then data
+/// of the program; null if there is none. Valid until the end of the session, or while a launch is
+/// recorded.
 Region* find_region(const void* address);
 /// Returns the live region nearest to the address, before or behind it.
 const Region* nearest_region(const void* address);
@@ -41,9 +42,9 @@ class RegionsInUse {
 /// Returns the region's shadow; allocates it at the first call.
 Shadow& shadow_of(Region& region);
 
-/// Forgets freed regions and all shadows, at the begin and the end of a session.
+/// Forgets freed regions and all shadows, at the beginning and the end of a session.
 void forget_history();
-/// Returns live memory that the program should have freed.
+/// Returns the live memory that the program has not freed, for the leak check.
 std::vector<Memory> still_allocated();
 /// Excludes memory that is live now from the leak check.
 void expect_no_release();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects accesses to the shared memory of a cluster's block that may have exited: an access must
-// happen before the end of its owner, in this and in every other order.
+// Detects accesses to the shared memory of another block of the cluster that may have exited: each
+// access must happen before the exit of the owning block under every order of threads.
 #include "rung/simt/record/finding_text.hpp"
 #include "rung/simt/record/findings.hpp"
 #include "rung/simt/record/recorder.hpp"

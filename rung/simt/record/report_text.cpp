@@ -139,7 +139,7 @@ std::string mean_lanes(const Counters& c) {
              : std::to_string(static_cast<double>(c.active_lanes) / static_cast<double>(requests));
 }
 
-/// Returns floating-point operations by kind.
+/// Returns the floating-point operations by kind.
 Fields operations(const Arithmetic& a) {
   Fields out;
   out.number("total", a.operations()).number("additions", a.additions);
@@ -164,8 +164,8 @@ std::string ratio(std::uint64_t of, std::uint64_t by) {
   return std::to_string(static_cast<double>(of) / static_cast<double>(by));
 }
 
-/// Returns bytes by level: requested of global memory by threads, moved in whole sectors, and
-/// compulsory for any cache.
+/// Returns the bytes of global memory per level: requested by threads, moved in whole sectors, and
+/// compulsory for any cache size.
 std::string levels(const Work& work) {
   constexpr std::uint64_t sector = 32;
   const Counters& c = work.totals;
@@ -200,7 +200,8 @@ std::string caches(const Work& work) {
   return out.whole();
 }
 
-/// Returns the basic blocks entered by the busiest block and warp over the mean; null if unknown.
+/// Returns the imbalance: basic blocks entered by the busiest block and warp over the mean; null if
+/// unknown.
 std::string balance(const Work& work) {
   const auto real = [](double value) { return value == 0 ? "null" : std::to_string(value); };
   Fields out;
@@ -209,7 +210,7 @@ std::string balance(const Work& work) {
   return out.whole();
 }
 
-/// Returns the causes of waiting from which `rung explain` bounds the time.
+/// Returns the causes of waiting, by which `rung explain` bounds the time.
 std::string waits(const Waits& w) {
   Fields longest;
   longest.number("memory", w.longest.memory).number("cache", w.longest.cache);
@@ -267,12 +268,12 @@ std::string one_kernel(const Kernel& kernel) {
   out.raw("waits", waits(kernel.waits));
   out.raw("reuse", ratio(c.shared_load_bytes, c.global_load_bytes + c.bulk_load_bytes));
   out.raw("bytes", levels(kernel));
-  // Null: unknown, or no branches.
+  // Null if there are no branches, or they are unknown.
   out.raw("branch_efficiency",
           kernel.totals.branches == 0 ? "null" : std::to_string(kernel.branch_efficiency()));
   out.raw("active_lanes", mean_lanes(kernel.totals));
   out.raw("thread_inst_executed_per_inst_executed", std::to_string(kernel.lanes_per_instruction()));
-  // Null: the code could not be disassembled.
+  // Null if the code could not be disassembled.
   Fields done = operations(kernel.arithmetic);
   done.number("integer", kernel.arithmetic.integer);
   done.raw("exact", kernel.arithmetic_exact ? "true" : "false");
@@ -342,7 +343,7 @@ std::string to_text(const Finding& f) {
     const auto same = [](const uint3& a, const uint3& b) {
       return a.x == b.x && a.y == b.y && a.z == b.z;
     };
-    // For one of many readers the exact thread is unknown.
+    // The racing thread is unknown if it is one of many readers.
     const bool known = !same(f.block, f.other_block) || !same(f.thread, f.other_thread);
     if (f.kind == Kind::race && !known) {
       const bool own_init = f.advice.starts_with("fence.mbarrier_init");

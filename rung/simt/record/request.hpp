@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests from a warp's accesses. The first lane leaves a list of steps: which code accessed which
-// memory. The other lanes, which usually do the same, follow it and note their address at each
-// step. The fast path of an instrumented access is a comparison of its code address, a bounds check
-// and a store.
+// Requests from a warp's accesses. The first lane of a warp leaves a list of steps: the code
+// address and the memory of each access. The other lanes, which usually execute the same code,
+// follow the list and store their address at each step. The fast path of an instrumented access is
+// a comparison of its code address, a bounds check and a store.
 #pragma once
 
 #include <bit>
@@ -24,16 +24,16 @@ enum class Access : std::uint8_t {
   atomic,
   block_atomic,   // atomic at block scope
   copy,           // start of an asynchronous copy: a write in flight until it lands
-  volatile_read,  // volatile accesses do not race with each other, as atomic ones
+  volatile_read,  // volatile and atomic accesses do not race among themselves
   volatile_write,
-  block_read,  // the same at block scope
+  block_read,  // volatile_read at block scope
   block_store,
   landed,  // completion of a copy; not counted again
-  touch,   // by an operation on an object in shared memory: checked as a volatile read, not counted
+  touch,   // access by an operation on an object in shared memory: a volatile read, not counted
   marker,  // not an access: the warp's clock advances
   basic_block,  // not an access: the lane has entered this basic block
   texture,      // a texture fetch, from any memory
-  // Copies and tensor cores, through the asynchronous proxy; not counted as requests of a warp.
+  // Bulk copies and tensor cores by the asynchronous proxy; not counted as requests of a warp.
   engine_read,
   engine_write
 };
@@ -74,19 +74,19 @@ inline bool is_read(Access access) {
 
 enum class Where : std::uint8_t { nowhere, shared, global, local, constant };
 
-/// A step of the list: the data that a following lane compares.
+/// Step of the list: the data that a following lane compares.
 struct alignas(32) Step {
   std::uintptr_t site = 0;      // code address of the access; 0: none
   std::uintptr_t base = 0;      // base of the accessed memory
-  std::uint32_t last_unit = 0;  // in units of the access size; larger ones are out of bounds
-  std::uint32_t next = 0;       // successor in a list that is not linear; 0: none
+  std::uint32_t last_unit = 0;  // largest valid unit; units are offsets in access sizes
+  std::uint32_t next = 0;       // successor in a nonlinear list; 0: none
   std::uint32_t clock = 0;      // the warp's clock relative to the list's start
   std::uint16_t site_index = 0;
   std::uint8_t log_size = 0;  // access size of 2^0 to 2^4 bytes
   Access access = Access::read;
 };
 
-/// Returns true if the step matches: same code, accessible memory, aligned.
+/// Returns true if the step matches: same code, accessible memory, aligned address.
 inline bool fits(const Step& step, std::uintptr_t address, std::uintptr_t site, int log_size) {
   return step.site == site &&
          std::rotr(std::uint64_t{address - step.base}, log_size) <= step.last_unit;
@@ -95,32 +95,32 @@ inline bool fits(const Step& step, std::uintptr_t address, std::uintptr_t site, 
 /// Properties of a step that are determined once.
 struct Target {
   Where where = Where::nowhere;
-  std::uint16_t enters = 0;      // number of the basic block that it opens; 0: none
-  bool continues = false;        // same request as the preceding step, in other memory
+  std::uint16_t enters = 0;      // number of the basic block that begins at the step; 0: none
+  bool continues = false;        // part of the preceding step's request, in other memory
   bool compares = false;         // an atomic compare-and-exchange
   bool valued = false;           // a write whose values are kept per lane
-  Region* region = nullptr;      // for global memory
-  BlockRecord* block = nullptr;  // for shared memory: its block
-  Coverage* coverage = nullptr;  // for global memory, while counting
+  Region* region = nullptr;      // region of a step in global memory
+  BlockRecord* block = nullptr;  // block of a step in shared memory
+  Coverage* coverage = nullptr;  // coverage of the region, while counting
 };
 
 /// Unit of an inactive lane.
 inline constexpr std::uint32_t no_unit = ~std::uint32_t{0};
 
-/// One instruction of one warp: a step and its lanes' addresses.
+/// Request: one instruction of one warp, as a step and the addresses of its lanes.
 struct Request {
-  // No initializer list: initializing the units would dominate the cost, and few are used.
+  // Leaves the units uninitialized: few are used, and initialization would dominate the cost.
   Request(const Step& given_step, const Target& given_target)
       : step(given_step), target(given_target) {}
 
   const Step& step;
   const Target& target;
   std::uint32_t lanes = 0;  // active lanes
-  // Per lane: (address - base) / size. A progression is unit[0] + lane * stride for all 32 lanes;
-  // only its first and last unit are valid before spread().
+  // True if unit[lane] = unit[0] + lane * stride for all 32 lanes; units are (address - base) /
+  // size per lane. Only the first and last unit are valid before spread().
   bool progression = false;
-  // Two progressions of 16 lanes with one stride, as blocks that are 16 wide make: from unit[0] and
-  // unit[16] on. All units are there.
+  // True for two progressions of 16 lanes with the same stride, from unit[0] and unit[16], as from
+  // 16-wide blocks. All units are valid.
   bool halves = false;
   std::int32_t stride = 0;
   const std::uint32_t* values = nullptr;  // written by the lanes; null: unknown
@@ -141,17 +141,18 @@ struct Request {
 struct alignas(64) Tracer {
   Step* last = nullptr;           // its last step in the warp's list; null: no session
   std::uint32_t* unit = nullptr;  // where that step's unit was stored
-  // A hook is called before its access. A written value is read at the thread's next action that
-  // could change it: another write, synchronization, or a switch.
+  // A hook is called before its access. The written value is therefore read at the thread's next
+  // action that could change it: another write, synchronization, or a switch.
   const std::byte* written = nullptr;  // last written address; null: its value was read
   std::byte* value = nullptr;          // destination of the value
-  // Offset from four times `unit` to a value's destination; 0: values are not kept.
+  // Offset that, added to four times `unit`, gives the destination of a value; 0: values are not
+  // kept.
   std::uintptr_t values = 0;
-  // Entered basic block that no access has recorded yet: most blocks access memory and need no step
-  // of their own. 0: none, or already counted.
+  // Basic block entered since the last access, recorded with the next one: most blocks access
+  // memory and need no step of their own. 0: none, or already counted.
   std::uintptr_t block = 0;
-  std::uintptr_t stack = 0;       // the thread's own memory, which no other thread accesses
-  std::uint32_t stack_bytes = 0;  // 0: accesses to it are counted
+  std::uintptr_t stack = 0;       // memory of the thread's stack, which no other thread accesses
+  std::uint32_t stack_bytes = 0;  // size of `stack`; 0: accesses to it are counted
   std::uint8_t written_log_size = 0;
   bool follows = false;  // basic blocks are counted
 };
@@ -159,10 +160,11 @@ static_assert(sizeof(Tracer) == 64);
 extern RUNG_API constinit thread_local Tracer tracer __asm__("rung_simt_tracer")
     __attribute__((tls_model("initial-exec")));
 
-/// Records an access that is not the list's next step.
+/// Records an access that does not match the list's next step.
 RUNG_API void trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size,
                            Access access) noexcept;
-/// Records such a write and keeps its value. Returns true if it is in the list.
+/// Records a write that does not match the next step, and keeps its value. Returns true if it is in
+/// the list.
 RUNG_API bool trace_write_slowly(std::uintptr_t address, std::uintptr_t site,
                                  int log_size) noexcept;
 
@@ -171,7 +173,8 @@ __attribute__((always_inline)) inline void trace(std::uintptr_t address, std::ui
                                                  int log_size, Access access) noexcept {
   Step* const last = tracer.last;
   if (last == nullptr) return;
-  // A misaligned offset has its low bits on top, so one comparison detects both errors.
+  // Rotation moves the low bits of a misaligned offset to the top, so one comparison detects
+  // misaligned and out-of-bounds accesses.
   const std::uint64_t unit = std::rotr(std::uint64_t{address - last[1].base}, log_size);
   if (last[1].site == site && unit <= last[1].last_unit) [[likely]] {
     *++tracer.unit = static_cast<std::uint32_t>(unit);
@@ -183,7 +186,7 @@ __attribute__((always_inline)) inline void trace(std::uintptr_t address, std::ui
   trace_slowly(address, site, log_size, access);
 }
 
-/// Records the basic block that no access has recorded.
+/// Records the pending basic block, if any.
 __attribute__((always_inline)) inline void trace_entered_block() noexcept {
   if (tracer.block != 0) trace(0, tracer.block, 0, Access::basic_block);
 }
@@ -198,7 +201,7 @@ __attribute__((always_inline)) inline void trace_block(std::uintptr_t site) noex
 /// Words per kept value: 16 bytes, the widest access.
 inline constexpr std::size_t value_words = 4;
 
-/// Stores the value that the running thread wrote last.
+/// Copies the value that the running thread wrote last to the list.
 __attribute__((always_inline)) inline void keep_value() noexcept {
   const std::byte* const from = tracer.written;
   if (from == nullptr) return;
@@ -222,7 +225,7 @@ __attribute__((always_inline)) inline void keep_value() noexcept {
   }
 }
 
-/// Records a plain write by instrumented code, which is performed after the hook returns.
+/// Records a plain write by instrumented code, which performs it after the hook returns.
 __attribute__((always_inline)) inline void trace_write(std::uintptr_t address, std::uintptr_t site,
                                                        int log_size) noexcept {
   Step* const last = tracer.last;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of the accesses that a warp's lanes make.
+// List of the accesses of a warp's lanes.
 #include "rung/simt/record/request_list.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ void look_for_progression(Request& request) {
 
 }  // namespace
 
-/// All lanes take part, and are no progression.
+/// Sets `halves` if each half-warp is a progression of the same stride. All lanes are active.
 void RequestList::look_for_halves(Request& request) {
   constexpr std::uint32_t half = warp_lanes / 2;
   const std::uint32_t* const units = request.units;
@@ -59,15 +59,15 @@ std::uint32_t RequestList::insert(std::uint32_t index, std::uintptr_t site) {
       steps_[used_].next = 0;
       linear_ = false;
     }
-    // Steps that are adjacent in memory but not successors are separated by a gap that matches no
-    // access.
+    // A gap, which matches no access, separates steps that are adjacent in memory but not
+    // successors.
     steps_[at++].site = 0;
   }
   Step& step = steps_[at];
   step.site = site;
   step.next = 0;
   if (!linear_) {
-    steps_[at + 1].site = 0;  // leftover steps belong to no list
+    steps_[at + 1].site = 0;  // leftover steps are not in a list
     step.next = steps_[index].next;
     steps_[index].next = at;
   }
@@ -77,7 +77,7 @@ std::uint32_t RequestList::insert(std::uint32_t index, std::uintptr_t site) {
   return at;
 }
 
-/// Transposes four rows of units by lane to units by step.
+/// Transposes four rows: units by lane to units by step.
 void RequestList::turn(const std::uint32_t* units, std::uint32_t (*steps)[warp_lanes]) {
   for (std::size_t lane = 0; lane < warp_lanes; lane += 4) {
     Vector rows[4];
@@ -100,8 +100,8 @@ void RequestList::turn(const std::uint32_t* units, std::uint32_t (*steps)[warp_l
 void RequestList::take(std::uint32_t group) {
   taken_ = group;
   std::uint32_t* const units = units_.get() + std::size_t{group} * group_steps;
-  // Usually all lanes are active and in step. An inactive lane cannot be in a progression except as
-  // its first or last: valid units are below 2^31.
+  // Fast path: all lanes are active and their units are a progression. An inactive lane can pass
+  // only as the first or last: valid units are below 2^31.
   for (std::uint32_t half = 0; half < group_steps; half += 4) {
     std::uint32_t* next = units + half;
     const auto load = [&] {
@@ -147,7 +147,7 @@ void RequestList::gather(std::uint32_t index, Request& request) {
     }
     std::memcpy(request.units, group_.units[i], sizeof(request.units));
   } else {
-    // Adjacent steps of a non-linear list are not successors.
+    // In a nonlinear list, adjacent steps are not successors.
     std::uint32_t* unit = units_.get() + index;
     for (std::size_t lane = 0; lane < warp_lanes; ++lane) {
       request.units[lane] = unit[lane * row];

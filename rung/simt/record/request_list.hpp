@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// List of the accesses that a warp's lanes make. Internal to simt/.
+// List of the accesses of a warp's lanes. Internal to simt/.
 //
 // While all lanes take the same path, steps are stored in execution order (the list is linear), and
-// steps of the previous list are tried first. If a lane inserts a step between two others, it is
-// appended, and links give the order.
+// leftover steps of the previous list are tried first. A step that a lane inserts between two
+// others is appended; links then give the order.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace rung::simt::record {
 class RequestList {
  public:
   static constexpr std::uint32_t capacity = 1024;
-  /// Capacity plus final steps of lanes that end, which cannot wait for others, with a gap before
-  /// each.
+  /// Number of slots: the capacity, plus the final steps of exiting lanes, which cannot wait for
+  /// others, with a gap before each.
   static constexpr std::uint32_t room = capacity + 4 + 2 * warp_lanes;
   RequestList();
 
@@ -28,12 +28,11 @@ class RequestList {
   [[nodiscard]] std::uint32_t* units_of(int lane) const {
     return units_.get() + static_cast<std::size_t>(lane) * row;
   }
-  /// Allocates memory for written values.
+  /// Allocates the memory of written values.
   void keep_values();
-  /// Returns the offset from four times a unit's address to that of its value; 0: values are not
-  /// kept.
+  /// Returns the offset from four times a unit's address to its value; 0: values are not kept.
   [[nodiscard]] std::uintptr_t values() const { return values_from_units_; }
-  /// Returns the values written at this step, by lane in rows as the units are.
+  /// Returns the values written at this step: one row per lane, as for units.
   [[nodiscard]] const std::uint32_t* values_at(std::uint32_t index) const {
     return values_.as<std::uint32_t>() + std::size_t{index} * value_words;
   }
@@ -51,28 +50,28 @@ class RequestList {
     return index < used_ ? index + 1 : 0;
   }
 
-  /// Notes that a lane has advanced to this step on the fast path.
+  /// Notes that a lane has advanced to this step.
   void reach(const Step* step) {
     if (linear_ && index_of(step) > used_) used_ = index_of(step);
   }
   /// Inserts a step behind `index`, to be filled in by the caller, and returns its index.
   std::uint32_t insert(std::uint32_t index, std::uintptr_t site);
-  /// Returns false if no step of this site is in the list.
+  /// Returns true if a step of this site may be in the list, by a Bloom filter.
   [[nodiscard]] bool may_hold(std::uintptr_t site) const {
     const std::size_t hash = hash_of(site);
     return (present_[hash / 64] >> (hash % 64) & 1) != 0;
   }
-  /// Moves the units of a step to the request and sets its active lanes. Once per step until
+  /// Moves the units of a step to the request and sets its active lanes. Valid once per step until
   /// reset().
   void gather(std::uint32_t index, Request& request);
-  /// Empties the list. The steps of a linear one are kept as candidates unless `forget`.
+  /// Empties the list. Steps of a linear list remain as candidates unless `forget`.
   void reset(bool forget);
 
  private:
   // Rows of units are an odd number of cache lines apart, so that a step's 32 units map to
   // different cache sets.
   static constexpr std::size_t row = capacity + 80;
-  /// Moves the units of a group of adjacent steps.
+  /// Moves the units of a group of adjacent steps to units by step.
   void take(std::uint32_t group);
   static void look_for_halves(Request& request);
   static void turn(const std::uint32_t* units, std::uint32_t (*steps)[warp_lanes]);
@@ -81,10 +80,10 @@ class RequestList {
   std::unique_ptr<Step[]> steps_;
   std::unique_ptr<Target[]> targets_;
   std::unique_ptr<std::uint32_t[]> units_;
-  LazyMemory values_;  // only for writes
+  LazyMemory values_;  // allocated for writes only
   std::uintptr_t values_from_units_ = 0;
   // For steps taken_ * 8 to taken_ * 8 + 7: units of the first and the last lane, their stride, and
-  // whether all lanes conform (0). Otherwise the units by step and lane.
+  // whether all lanes form a progression (0). Otherwise units by step and lane.
   static constexpr std::uint32_t group_steps = 8;
   struct Group {
     std::uint32_t first[group_steps], last[group_steps], stride[group_steps], odd[group_steps];
@@ -94,7 +93,7 @@ class RequestList {
   std::uint32_t taken_ = ~std::uint32_t{0};
   std::uint32_t used_ = 0;  // last used slot
   bool linear_ = true;
-  std::uint64_t present_[16] = {};  // Bloom filter of the steps' sites.
+  std::uint64_t present_[16] = {};  // Bloom filter of the steps' sites
 };
 
 }  // namespace rung::simt::record

@@ -11,7 +11,7 @@
 
 namespace rung::simt::record {
 
-/// A request with the memory that it accesses.
+/// Request with the memory that it accesses and its shadow.
 struct Recorder::Reach {
   const Request& request;
   const BlockRecord& block;  // block of the warp
@@ -26,11 +26,11 @@ struct Recorder::Reach {
   const std::byte* memory;
   Initialized* initialized;
   std::uint32_t clock;
-  std::uint32_t known;  // clock up to which each lane knows its block's accesses
+  std::uint32_t known;  // clock up to which each lane has acquired its block's accesses
   bool is_read;
-  bool is_atomic;  // or volatile: does not race with its kind
+  bool is_atomic;  // atomic or volatile: does not race with such accesses
 
-  /// Returns the state that a write of this request leaves.
+  /// Returns the state of the cell that a write of this request leaves.
   [[nodiscard]] Cell::State state() const {
     switch (request.step.access) {
       case Access::block_atomic:
@@ -48,7 +48,7 @@ struct Recorder::Reach {
         return Cell::one;
     }
   }
-  /// Returns true if the previous write and this access are atomic with respect to each other.
+  /// Returns true if the write in the cell and this access are atomic with respect to each other.
   [[nodiscard]] bool both_atomic(const Cell& write) const {
     if (!is_atomic) return false;
     const bool scoped = write.state == Cell::block_atomic || is_of_block(request.step.access);
@@ -74,8 +74,8 @@ struct Recorder::Reach {
     return warp.synced[before.thread % 32] > before.clock &&
            warp.synced[thread % 32] > before.clock;
   }
-  /// Returns true if the bulk copy that wrote there is known to have landed. Accesses of its own
-  /// thread before the copy's start may be checked later.
+  /// Returns true if the bulk copy that wrote the cell is known to have landed. Accesses of the
+  /// copying thread before its start may be checked after it.
   [[nodiscard]] bool landed(const Cell& copy, std::uint32_t thread) const {
     if (copy.owner != block.number) {
       const Clocks* clocks = warp.remote != nullptr ? warp.remote->of(copy.owner) : nullptr;
@@ -84,11 +84,11 @@ struct Recorder::Reach {
     if (warp.known.copies.has(copy.clock)) return true;
     return copy.thread == thread && clock <= block.copies[copy.clock - 1];
   }
-  /// Returns the index in its block of the warp's first thread.
+  /// Returns the index in the block of the warp's first thread.
   [[nodiscard]] std::uint32_t first_thread() const {
     return static_cast<std::uint32_t>(&warp - block.warps.data()) * warp_lanes;
   }
-  /// Marks the cell of a lane's read as read by another lane, too.
+  /// Adds a second lane of the warp to the readers in a cell.
   void read_by_another_lane(std::size_t offset, std::uint32_t lane) const {
     const std::uint32_t thread = first_thread() + lane;
     const auto add = [&](std::uint64_t& read, std::uint64_t& other) {
@@ -111,7 +111,7 @@ struct Recorder::Reach {
       }
     }
   }
-  /// Returns true if the lane itself was the last to write the word, or its first byte.
+  /// Returns true if this lane was the last to write the word, or its first byte.
   [[nodiscard]] bool wrote(std::size_t offset, std::uint32_t lane) const {
     const std::size_t word = offset / word_bytes;
     const bool in_bytes = state_of(reads[word]) == Cell::in_bytes;
@@ -119,23 +119,25 @@ struct Recorder::Reach {
     return write.state != Cell::none && write.owner == block.number &&
            write.thread == first_thread() + lane;
   }
-  /// Returns the lane's written value of part `part` of its words, or the current memory contents.
+  /// Returns the lane's written value of word `part` of the access, or the current memory contents
+  /// if values are not kept.
   [[nodiscard]] std::uint32_t value(std::size_t word, std::uint32_t lane, std::size_t part) const {
     if (request.values != nullptr) return request.values[lane * RequestList::value_row() + part];
     std::uint32_t now = 0;
     std::memcpy(&now, memory + word * word_bytes, sizeof(now));
     return now;
   }
-  /// Returns true if the reads of several warps of a block happen before this access.
+  /// Returns true if the reads by several warps of a block, in one cell, happen before this access.
   [[nodiscard]] bool ordered_block(const Cell& before) const {
     if (before.owner != block.number) {
-      // The warps are not recorded: acquiring any access of the block counts as acquiring all.
+      // The cell does not have the warps: acquiring any access of the block counts as acquiring
+      // all.
       return warp.remote != nullptr && warp.remote->of(before.owner) != nullptr;
     }
     return before.clock != (block.interval & Cell::max_clock) || block.partial;
   }
-  /// Returns the same if only some warps have synchronized since: one reader, kept with its clock,
-  /// stands for all.
+  /// Returns ordered_block(before), but if only some warps have synchronized since, tests the one
+  /// reader in `other` that the cell keeps with its clock.
   [[nodiscard]] bool ordered_block(const Cell& before, const Cell& other,
                                    std::uint32_t thread) const {
     if (!ordered_block(before)) return false;
@@ -143,20 +145,20 @@ struct Recorder::Reach {
     return before.owner != block.number || !is_current(before) || !kept ||
            other.owner != block.number || ordered(other, thread);
   }
-  /// Returns true if several warps of the block have read since the last barrier of all.
+  /// Returns true if the cell's reads are after the last barrier of all threads of the block.
   [[nodiscard]] bool is_current(const Cell& before) const {
     return before.clock == (block.interval & Cell::max_clock);
   }
 };
 
-/// The cells of the checked word or byte.
+/// Cells of the checked word or byte.
 struct Recorder::Cells {
   std::uint64_t& write;
   std::uint64_t& read;
-  std::uint64_t& other;    // another reader if `read` stands for several; or Cell::overwritten
-  std::uint32_t& kept;     // value of the word ...
-  std::uint32_t bits;      // ... and its bits that these cells cover
-  std::uintptr_t address;  // of the word or the byte
+  std::uint64_t& other;    // another reader if `read` represents several; or Cell::overwritten
+  std::uint32_t& kept;     // value of the word
+  std::uint32_t bits;      // mask of the value's bits that these cells cover
+  std::uintptr_t address;  // address of the word or byte
 };
 
 inline Side side_of(const Cell& cell, bool writes) {

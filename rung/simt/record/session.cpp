@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Begin and end of a session, and its results.
+// Begin, end and results of a session.
 #include "rung/simt/record/session.hpp"
 
 #include <algorithm>
@@ -21,16 +21,16 @@ constinit std::atomic<unsigned> mode{0};
 
 namespace {
 
-/// Limit of reported findings.
+/// Limit of the number of reported findings.
 constexpr std::size_t max_findings = 1000;
 
 using Sites = std::unordered_map<std::uintptr_t, SiteCount>;
 
-/// A kernel's counts, by site until the session ends: looking up source lines is slow.
+/// Counts of a kernel, by site until the session ends, since looking up source lines is slow.
 struct Counted {
   Kernel kernel;
   Sites sites;
-  std::vector<Sites> each;  // of the listed launches
+  std::vector<Sites> each;  // counts of the listed launches
 };
 
 struct Session {
@@ -40,15 +40,15 @@ struct Session {
   Report report;
   std::vector<Counted> counted;
   std::unordered_map<const void*, std::size_t> kernels;  // by code address
-  std::atomic<std::uint64_t> added = 0;                  // findings, repetitions included
+  std::atomic<std::uint64_t> added = 0;                  // number of findings, repetitions included
 };
 Session& session() {
   static Session& one = *new Session;
   return one;
 }
 
-/// Returns true for equal findings. For races and divergent barriers the order of the sides is
-/// ignored.
+/// Returns true for equal findings. The order of the sides of a race or divergent barrier does not
+/// matter.
 bool same(const Finding& a, const Finding& b) {
   if (a.kind != b.kind || a.space != b.space) return false;
   const auto here = [](const Finding& f) { return std::tie(f.file, f.line); };
@@ -62,7 +62,7 @@ std::uint64_t volume(const dialect::dim3& extent) {
   return std::uint64_t{extent.x} * extent.y * extent.z;
 }
 
-/// Returns counters of the branch that ends a basic block; none if it has a single successor.
+/// Returns the counters of the branch that ends a basic block; zeros if it has a single successor.
 Counters branch_of(const SiteCount& count, bool both_ways) {
   Counters branch;
   branch.branches = both_ways ? count.ways : 0;
@@ -70,12 +70,12 @@ Counters branch_of(const SiteCount& count, bool both_ways) {
   return branch;
 }
 
-/// Returns the source location of the branch, mostly in front of the next block.
+/// Returns the source location of the branch, usually just before the next block.
 const Source& source_of_branch(std::uintptr_t block, const std::set<std::uintptr_t>& blocks) {
   const Source& begin = source_of(block);
   const auto next = blocks.upper_bound(block);
-  constexpr std::uintptr_t call_bytes = 5;  // of the hook's call, behind which a block's site is
-  constexpr std::uintptr_t far = 4096;      // beyond it, probably another function
+  constexpr std::uintptr_t call_bytes = 5;  // size of the hook's call, which precedes a site
+  constexpr std::uintptr_t far = 4096;      // a block farther away is probably another function's
   if (next == blocks.end() || *next - block > far) return begin;
   const Source& end = source_of(*next - call_bytes);
   return end.of_a_kernel && end.file == begin.file ? end : begin;
@@ -89,7 +89,7 @@ Visits visits_of(const Sites& sites) {
   return visits;
 }
 
-/// Adds the arithmetic. Needs the counts of all launches, which show the code of the kernel.
+/// Adds the arithmetic. Requires the counts of all launches, which cover the kernel's code.
 void add_arithmetic(Counted& counted, std::map<std::pair<std::string, int>, Line>& lines) {
   Kernel& kernel = counted.kernel;
   const Visits visits = visits_of(counted.sites);
@@ -149,13 +149,13 @@ void add_lines(Counted& counted) {
     for (const auto& [site, count] : counted.each[i]) {
       if (!source_of(site).of_a_kernel) continue;
       counted.kernel.each[i].totals += count.counters;
-      // Whether a block ends in a branch is known only from all launches.
+      // Only all launches together show whether a block ends in a branch.
       counted.kernel.each[i].totals += branch_of(count, counted.sites[site].both_ways);
     }
   }
 }
 
-/// Returns the counts of the launch's kernel; the caller holds the lock.
+/// Returns the counts of the launch's kernel. The caller holds the lock.
 Counted& counted_of(Session& one, const Launch& launch) {
   const void* const identity =
       launch.identity != nullptr ? launch.identity(launch.data) : launch.kernel;
@@ -184,7 +184,7 @@ void add_work(Work& kernel, const Work& launch) {
   kernel.warp_imbalance = std::max(kernel.warp_imbalance, launch.warp_imbalance);
 }
 
-/// Returns the session's results with source lines; the caller holds the lock.
+/// Returns the session's results with source lines. The caller holds the lock.
 Report collect(Session& one) {
   for (Finding& finding : one.report.findings) {
     if (finding.kind == Kind::race && finding.advice.empty()) finding.advice = race_advice(finding);
@@ -313,9 +313,9 @@ void show_call(Finding& finding) {
   finding.advice = "pass " + finding.kernel + " no memory that it writes while it reads it";
 }
 
-/// Merges two equal findings: keeps the better example and the racers of both.
+/// Merges two equal findings: keeps the better example and the racers of both findings.
 void merge(Finding& known, Finding&& more) {
-  // A launch may have a race in both orders.
+  // A launch may have one race in both orders of its sides.
   const bool reversed = known.line != more.line || known.file != more.file;
   const std::uint64_t times = known.times + (reversed ? 0 : more.times);
   Racers racers = known.racers;

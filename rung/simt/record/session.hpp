@@ -14,24 +14,24 @@ namespace rung::simt::record {
 /// Bit flags of the active session, read by launches.
 enum Mode : unsigned { recording = 1, counting = 2, checks = 4 };
 extern std::atomic<unsigned> mode;
-/// Returns true if launches must be recorded: a session without counters and checks only collects
-/// findings from elsewhere.
+/// Returns true if launches must be recorded. A session without counters and checks only collects
+/// findings from other sources.
 inline bool follows_launches() {
   return (mode.load(std::memory_order_relaxed) & (counting | checks)) != 0;
 }
 
 /// Calls the launcher's completer on a finding (complete_findings()).
 void complete(const void* data, const Memory* memory, Finding& finding);
-/// Returns the callbacks passed to complete_launches(); null: none.
+/// Returns the callbacks given to complete_launches(); null if there are none.
 const LaunchSource* launch_source();
 
 /// Returns the GPU whose caches are modeled.
 const Chip& modeled_chip();
-/// Returns the bytes of a block's dynamic and static shared memory used so far; the gap between
+/// Returns the bytes of a block's dynamic and static shared memory used so far. The gap between
 /// them is out of bounds.
 std::uint64_t shared_bytes(const Launch& launch);
 
-/// Adds a completed launch with its counts by site; `work` has no totals yet.
+/// Adds a completed launch with its counts by site; the totals of `work` are still zero.
 void add_launch(const Launch& launch, Work work,
                 const std::unordered_map<std::uintptr_t, SiteCount>& counts);
 
