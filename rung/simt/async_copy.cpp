@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Delayed copies from global to shared memory (cp.async).
+// cp.async: delayed copies from global to shared memory.
 #include "rung/simt/async_copy.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace rung::simt {
 
 void carry_out(const AsyncCopy& copy) {
-  if (copy.valid != 0) {  // a source of no valid bytes is not dereferenced
+  if (copy.valid != 0) {  // with no valid bytes the source is not dereferenced
     std::memcpy(copy.to, copy.from, static_cast<std::size_t>(copy.valid));
   }
   std::memset(copy.to + copy.valid, 0, static_cast<std::size_t>(copy.bytes - copy.valid));
@@ -26,7 +26,7 @@ void carry_out(const AsyncCopy& copy) {
 
 namespace {
 
-/// Returns true if a copy completes at issue instead of as late as possible.
+/// Returns true if copies complete at issue instead of as late as possible.
 bool early(const Worker& worker, Block& block) {
   if (worker.order() == ThreadOrder::Kind::reverse) return true;
   return worker.order() == ThreadOrder::Kind::random && next_random(block.random) % 2 == 0;
@@ -42,7 +42,7 @@ void issue(Worker& worker, AsyncCopy copy) {
   self.copies.push_back(copy);
 }
 
-/// Performs the copies of the groups before `group` and removes them from the queue.
+/// Performs the pending copies of the groups before `group`.
 void complete_before(Worker& worker, Thread& thread, std::uint32_t group) {
   worker.copies().land_copies(worker, thread, group);
   record::Recorder* const recorder = worker.recorder();
@@ -50,8 +50,8 @@ void complete_before(Worker& worker, Thread& thread, std::uint32_t group) {
   for (; copy != thread.copies.end() && copy->group < group; ++copy) {
     if (!copy->done) carry_out(*copy);
     if (recorder == nullptr) continue;
-    // The copy may have written at any time since its issue: readers must be ordered after this
-    // point.
+    // The copy may have written at any time since its issue, so readers must be ordered after its
+    // completion here.
     record::note_access(copy->to, static_cast<std::size_t>(copy->bytes), record::Access::landed,
                         record::site_of(copy->place) | record::landing_bit);
   }

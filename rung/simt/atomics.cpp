@@ -26,9 +26,9 @@ void count_atomic(bool changed, Place place) {
   yield();
 }
 
-/// Returns true if the address is in the running block's shared memory. No other OS thread accesses
-/// it, since all blocks of a cluster run on one, so a plain operation replaces the locked
-/// instruction, which takes several times as long.
+/// Returns true if the address is in the running block's shared memory. All blocks of a cluster run
+/// on one OS thread, so a plain operation replaces the locked instruction, which takes several
+/// times as long.
 bool is_own_shared(const void* address) {
   if (this_worker == nullptr || !this_worker->busy()) return false;
   const Block& block = *this_worker->current().block;
@@ -42,7 +42,7 @@ struct Updated {
   bool changed;
 };
 
-/// Replaces the value by change(value). Returns the old value.
+/// Replaces the value at the address by change(value). Returns the old value.
 template <class T, class Change>
 Updated<T> replace(T* address, Change change) {
   T old;
@@ -64,7 +64,7 @@ Updated<T> update(T* address, AtomicKind kind, T operand) {
     T old;
     if (is_own_shared(address)) {
       old = *address;
-      if constexpr (std::is_integral_v<T>) {  // integers wrap
+      if constexpr (std::is_integral_v<T>) {  // integers wrap around
         using Bits = std::make_unsigned_t<T>;
         *address = static_cast<T>(static_cast<Bits>(old) + static_cast<Bits>(operand));
       } else {

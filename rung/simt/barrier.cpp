@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Barriers of a block and of a grid.
 //
-// __syncthreads() is barrier 0 with every thread that has not exited, as on compute capability 7
-// and newer. Arrivals are counted per thread, whichever call in the source they come from. Whole
-// warps may arrive from different calls, as PTX allows; if lanes of one warp do, the behavior is
-// undefined in CUDA, and a checking session reports it.
+// __syncthreads() is barrier 0 with all threads that have not exited, as on compute capability 7.0
+// and later. Arrivals are counted per thread, regardless of the call site. Whole warps may arrive
+// from different call sites, as PTX allows; lanes of one warp may not, which a checking session
+// reports.
 #include <cstring>
 
 #include "rung/simt/record/recorder.hpp"
@@ -13,8 +13,8 @@
 namespace rung::simt {
 namespace {
 
-/// Fails the launch: barrier 0 was used with two counts or two reductions in one phase, which PTX
-/// leaves undefined.
+/// Fails the launch: one phase of barrier 0 was used with two thread counts or two reductions,
+/// which PTX leaves undefined.
 [[gnu::noinline, gnu::cold, noreturn]] void fail_mixed(Worker& here, const char* name,
                                                        Place place) {
   here.blame(std::string("simulated GPU: mixed barrier: this thread is at ") + name +
@@ -114,7 +114,7 @@ int block_barrier(BlockReduction reduction, int predicate, Place place) {
   }
   ++barrier.arrived;
   if (predicate != 0) ++barrier.voted;
-  self.wait = Wait::barrier;  // set before the release, which wakes the waiting threads
+  self.wait = Wait::barrier;  // set before the release, which wakes all waiting threads
   self.barrier = 0;
   self.operation = name;
   self.place = place;

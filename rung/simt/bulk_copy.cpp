@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bulk copies: checked at issue, performed later.
+// Bulk copies: validated at issue, performed later.
 #include "rung/simt/bulk_copy.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace rung::simt {
 namespace {
 
 constexpr std::size_t granule = 16;
-constexpr std::uint32_t every_group = ~std::uint32_t{0};  // used when a thread ends
+constexpr std::uint32_t every_group = ~std::uint32_t{0};  // for the end of a thread
 
 bool half_the_time(const Worker& worker, Block& block) {
   return worker.order() == ThreadOrder::Kind::random && next_random(block.random) % 2 == 0;
@@ -35,8 +35,8 @@ void require_granules(const char* operation, const void* to, const void* from, s
                                  place);
 }
 
-/// Returns the access kind of a load's writes: a value that a thread sends from registers counts as
-/// the thread's own write.
+/// Returns the access kind of a load's writes: values sent from registers count as the thread's own
+/// writes.
 record::Access written_by(const LateLoad& load) {
   const bool sent = !load.shape.is_box && load.from == nullptr;
   return sent ? record::Access::write : record::Access::engine_write;
@@ -48,8 +48,8 @@ CopyShape bytes_of(std::uint32_t bytes) {
   return shape;
 }
 
-/// Fails in a launch without clusters, where a chip (H200) has an illegal instruction, also for a
-/// block that sends to itself.
+/// Fails launches without clusters, in which these instructions are illegal on an H200, even if a
+/// block sends to itself.
 void require_cluster(const char* name, Worker& here, Place place) {
   if (here.current().block->cluster->blocks.size() > 1) return;
   here.fail(std::string(name) + ": launched without clusters; an illegal instruction on a chip",
@@ -66,8 +66,8 @@ void CopyEngine::clear() {
 
 void CopyEngine::issue(Worker& worker, LateLoad load) {
   if (record::Recorder* const recorder = worker.recorder()) {
-    // The waiting threads learn of its bytes on arrival; until then no thread may access the
-    // memory.
+    // The bytes become available to waiting threads on arrival; until then no thread may access
+    // them.
     const bool sent = written_by(load) == record::Access::write;
     load.agent = sent ? recorder->agent(load.place) : recorder->start_copy(load.place);
     load.agent.generic = load.by_threads;
@@ -174,7 +174,7 @@ void CopyEngine::land(Worker& worker, std::size_t index) {
 
 void CopyEngine::complete_stores(Thread& thread, std::uint32_t group, bool read_only) {
   if (record::Recorder* const recorder = this_worker->recorder()) {
-    std::uint32_t latest = 0;  // highest number among the flights that end
+    std::uint32_t latest = 0;  // highest number of an ending flight
     for (const LateStore& store : stores_) {
       if (store.thread == &thread && store.group < group) latest = std::max(latest, store.flight);
     }
@@ -210,7 +210,7 @@ void CopyEngine::complete_stores(Thread& thread, std::uint32_t group, bool read_
     memory_changed = true;
     return true;
   };
-  // In order of issue; remove_if visits each element once, in order.
+  // std::remove_if visits the stores once, in order of issue.
   stores_.erase(std::remove_if(stores_.begin(), stores_.end(), complete), stores_.end());
 }
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detection of lanes of one warp that execute the same collective or barrier at different call
-// sites.
+// Detects lanes of one warp that execute the same collective or barrier at different call sites.
 #include "rung/simt/record/recorder.hpp"
 #include "rung/simt/scheduler.hpp"
 
 namespace rung::simt {
 
-/// Lanes may execute a collective at different call sites and exchange values, as an H200 allows.
-/// But if some lanes then go on to the call site of the others, and those lanes have exited by now,
-/// the collective was split: its mask names lanes that took another path.
+/// Reports collectives that were split. Lanes may execute one collective at different call sites,
+/// as an H200 allows. But if lanes then go on to the call site of lanes that have exited by now,
+/// these were two collectives: the mask names lanes that took another path.
 void Worker::note_parting(Warp& warp, std::uint32_t mask, std::uint32_t lanes, bool apart) {
   if (!recorder_->launch().checking) return;
   const Thread& first = *warp.lanes[__builtin_ctz(lanes)];
@@ -35,7 +34,8 @@ void Worker::note_parting(Warp& warp, std::uint32_t mask, std::uint32_t lanes, b
   }
 }
 
-/// Reports lanes of one warp that wait at the block's barrier in different calls; whole warps may.
+/// Reports lanes of one warp that wait at the block's barrier at different call sites. Whole warps
+/// may.
 void Worker::note_split_warps(const Block& block) {
   if (!recorder_->launch().checking) return;
   for (const Warp& warp : block.warps) {

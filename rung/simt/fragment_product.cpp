@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// wmma products: gathers the lanes' fragments, multiplies row by row with the widest vectors of the
-// host, and scatters the result. Each sum is rounded as in sequential order, so this file is
-// compiled without contraction to fused multiply-adds.
+// wmma products: gathers the lanes' fragments, multiplies row by row with the host's widest
+// vectors, and scatters the result. Sums are rounded in sequential order, so this file is compiled
+// without contraction to fused multiply-adds.
 #include "rung/simt/fragment_product.hpp"
 
 #include <cstring>
@@ -49,7 +49,7 @@ void gather_as(FragmentType type, const void* const (&parts)[warp_lanes], int el
   }
 }
 
-/// Computes the product one row at a time, in one vector of n elements.
+/// Computes the product one row at a time, as one vector of n elements.
 template <int n, class Number>
 [[gnu::always_inline]] inline void multiply_rows(int m, int k, const Number* a, const Number* b,
                                                  Number* c) {
@@ -109,7 +109,8 @@ Multiply<Number> widest() {
   return multiply_plainly<Number>;
 }
 
-/// `Sum`: storage type of the sums, which wrap as `Number` does.
+/// Computes the product of all lanes' fragments in `Number`. `Sum`: storage type of the sums, which
+/// wraps as `Number` does.
 template <class Number, class Sum = Number>
 void multiply_as(void* const* lanes, const FragmentKind& kind) {
   static const Multiply<Number> multiply = widest<Number>();

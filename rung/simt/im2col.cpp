@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// im2col boxes: consecutive pixels of an image, as the rows of the matrix that a convolution
-// multiplies.
+// im2col boxes: consecutive pixels of an image, as rows of a convolution's matrix operand.
 #include <algorithm>
 #include <cstring>
 
@@ -11,8 +10,8 @@ namespace {
 
 constexpr std::size_t chunk_bytes = 16;
 
-/// Advances to the next pixel of the window: along the last spatial axis first, then the outer
-/// ones, images last. `at` is ordered as in a View: images first, channels last.
+/// Advances to the next pixel of the window: the last spatial axis varies fastest, images slowest.
+/// `at` is ordered as in a View: images first, channels last.
 void advance(const TensorMapFields& map, int (&at)[5]) {
   for (int axis = map.rank - 2; axis >= 1; --axis) {
     const int spatial = axis - 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distribution of a launch's clusters to workers.
+// Distributes a launch's clusters to workers.
 #include "rung/simt/launch_state.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace rung::simt {
 namespace {
 
-/// Minimum number of simulated threads that repays waking another OS thread.
+/// Minimum number of simulated threads that justifies waking another OS thread.
 constexpr std::uint64_t threads_worth_a_worker = 8192;
 
 std::uint64_t volume(const dim3& extent) { return std::uint64_t{extent.x} * extent.y * extent.z; }
@@ -55,7 +55,7 @@ LaunchState::LaunchState(const Launch& given, ThreadOrder thread_order)
       clusters(volume(given.grid) / volume(given.cluster)),
       sequence(clusters, thread_order),
       max_resident_(resident_clusters(given)) {
-  // Small enough for load balance at the end, large enough to amortize the shared counter.
+  // Clusters per chunk: small for load balance at the end, large to amortize the shared counter.
   chunk_ = std::clamp<std::uint64_t>(clusters / (useful_workers() * 16), 1, 64);
 }
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shadow memory: last writer and readers of each word, and the initialized bytes. Internal to
-// simt/.
+// Shadow memory: the last writer and the readers of each word, and the initialized bytes. Internal
+// to simt/.
 //
-// A word has cells; its bytes get their own only once an access covers a part of the word. So words
-// that are always accessed whole, the usual case, are cheap, and bytes of one word that belong to
-// different threads are distinguished.
+// Cells describe words; the bytes of a word get their own cells only when an access covers a part
+// of the word. Words that are always accessed whole, the common case, are cheap, and accesses of
+// different threads to bytes of one word are distinguished.
 //
-// Cells are reset lazily: a chunk of an older era counts as empty. Workers on several OS threads
-// share the cells of global memory without locks: a lost update may hide a race but cannot cause a
-// false report.
+// Cells are reset lazily: a chunk of an earlier era counts as empty. OS threads share the cells of
+// global memory without locks: a lost update may hide a race but cannot cause a false report.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +42,7 @@ inline constexpr std::size_t word_bytes = 4;
 inline constexpr std::size_t chunk_bytes = 1024;
 inline constexpr std::size_t chunk_words = chunk_bytes / word_bytes;
 
-/// Initialized bits, one per byte.
+/// Bitmap of initialized bytes.
 class Initialized {
  public:
   Initialized() = default;
@@ -70,7 +69,7 @@ class Initialized {
   LazyMemory bits_;
 };
 
-/// Cells of a word's bytes.
+/// Cells of the bytes of a word.
 struct ByteCells {
   std::uint64_t writes[word_bytes], reads[word_bytes], others[word_bytes];
 };
@@ -83,13 +82,13 @@ struct Shadow {
   std::size_t bytes = 0;
   LazyMemory writes;  // std::uint64_t per word; encoding in cell.hpp
   LazyMemory reads;
-  LazyMemory others;   // a second reader if `reads` stands for several
-  LazyMemory by_byte;  // ByteCells per word, if its reads say so
+  LazyMemory others;   // second reader, if `reads` represents several
+  LazyMemory by_byte;  // ByteCells per word, valid if its reads are Cell::in_bytes
   LazyMemory values;   // std::uint32_t per word: value of the last plain write
   LazyMemory eras;     // std::uint32_t per chunk
 };
 
-/// Clears the cells of a chunk that belong to another era.
+/// Clears the cells of a chunk unless they belong to the current era `now`.
 inline void touch(std::uint64_t* writes, std::uint64_t* reads, std::uint32_t& era,
                   std::uint32_t now, std::size_t chunk) {
   if (era == now) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps a site to its source line by the debug information of the object that holds it.
+// Maps sites to source lines, by the debug information of the loaded objects.
 #include "rung/simt/record/source.hpp"
 
 #include <dwarf.h>
@@ -26,7 +26,8 @@
 namespace rung::simt::record {
 namespace {
 
-/// Returns true for files whose accessors are skipped: their callers are reported.
+/// Returns true for files with accessors, which are skipped: an access is attributed to their
+/// callers.
 bool is_library(std::string_view file) {
   constexpr std::array<std::string_view, 7> folders = {
       "rung/core/",    "rung/device/", "rung/simt/", "rung/emulate/include/",
@@ -38,8 +39,8 @@ bool is_library(std::string_view file) {
   return false;
 }
 
-/// Returns true for helper files of kernels, in which an access belongs to the kernel if the
-/// compiler has not inlined them. Those in ptx/ are the simulator's.
+/// Returns true for device helper files, whose accesses belong to the kernel if the compiler has
+/// not inlined them. Files in ptx/ are the simulator's own.
 bool is_word(std::string_view file) {
   return file.find("rung/device/") != std::string_view::npos &&
          file.find("rung/device/ptx/") == std::string_view::npos;
@@ -60,7 +61,7 @@ class Objects {
       dwarf_lineaddr(dwarf_onesrcline(lines, i), &code);
       return code + bias;
     };
-    // Sorted by address.
+    // Objects sorted by address.
     std::size_t first = 0;
     for (std::size_t left = count; left != 0;) {
       const std::size_t half = left / 2;
@@ -83,7 +84,7 @@ class Objects {
     const auto consider = [&](const char* file, int line, int column) {
       if (file == nullptr || line == 0) return false;
       if (best.line == 0)
-        best = {shown_path(file), line, column, false};  // the innermost, if all are skipped
+        best = {shown_path(file), line, column, false};  // the innermost location, if all are skipped
       if (is_library(file)) return false;
       best = {shown_path(file), line, column, true};
       return true;
@@ -94,15 +95,15 @@ class Objects {
       file = dwfl_lineinfo(innermost, nullptr, &line, &column, nullptr, nullptr);
     }
     if (consider(file, line, column)) return best;
-    // Outwards through the inlined functions.
+    // From the innermost inlined function outward.
     Dwarf_Addr bias = 0;
     Dwarf_Die* unit = dwfl_module_addrdie(object, code, &bias);
     if (unit == nullptr) return best;
     Dwarf_Die* scopes = nullptr;
     const bool found = dwarf_getscopes(unit, code - bias, &scopes) > 0;
     const std::unique_ptr<Dwarf_Die, decltype(&std::free)> owner(scopes, &std::free);
-    // These scopes are those of definitions; call sites are in the enclosing scopes of the
-    // innermost.
+    // The scopes are definitions' scopes; call sites of inlined functions are in the scopes that
+    // enclose the innermost one.
     Dwarf_Die* calls = nullptr;
     const int count = found ? dwarf_getscopes_die(&scopes[0], &calls) : 0;
     const std::unique_ptr<Dwarf_Die, decltype(&std::free)> calls_owner(calls, &std::free);
@@ -113,7 +114,7 @@ class Objects {
         return best;
       }
     }
-    // Without debug information it is assumed to be a kernel's.
+    // Code without debug information is assumed to be a kernel's.
     if (best.line == 0 || is_word(best.file)) best.of_a_kernel = true;
     return best;
   }
@@ -157,7 +158,7 @@ class Objects {
   std::unique_ptr<Dwfl, End> session_;
 };
 
-constinit std::mutex mutex;  // guards everything below
+constinit std::mutex mutex;  // guards the variables below
 Objects& all_objects() {
   static Objects& objects = *new Objects;
   return objects;
@@ -165,7 +166,8 @@ Objects& all_objects() {
 
 Source find(Objects& objects, std::uintptr_t site) {
   if (site == 0) return {};
-  // A hook's return address follows its call; the address before it belongs to the call.
+  // A hook's return address follows the call instruction, so the byte before it belongs to the
+  // call.
   if ((site & place_bit) == 0) return objects.find(site - 1);
   const std::uintptr_t data = site & ~(place_bit | landing_bit);
   Place place;
@@ -182,7 +184,7 @@ const Source& source_of(std::uintptr_t site) {
   const auto at = known.find(site);
   if (at != known.end()) return at->second;
   Source source;
-  // libdw needs more stack than a simulated thread has.
+  // libdw needs more stack than simulated threads have.
   std::thread([&] { source = find(all_objects(), site); }).join();
   return known.emplace(site, std::move(source)).first->second;
 }
@@ -212,7 +214,7 @@ const std::string& folder_at_start() {
   }());
   return folder;
 }
-// The program may change the working directory.
+// Read at load time, since the program may change its working directory.
 [[maybe_unused]] const std::string& found_when_loaded = folder_at_start();
 
 }  // namespace
@@ -224,7 +226,7 @@ std::string shown_path(std::string_view file) {
   const std::filesystem::path full =
       (std::filesystem::path(start_folder()) / file).lexically_normal();
   std::error_code none;
-  // As the compiler names it: "../../rung/..." relative to the build folder, which is unknown here.
+  // The compiler's name may be "../../rung/...", relative to a build folder that is unknown here.
   if (!std::filesystem::exists(full, none)) {
     std::string name = std::filesystem::path(file).lexically_normal().string();
     while (name.starts_with("../")) name.erase(0, 3);
@@ -239,7 +241,7 @@ std::string shown_path(std::string_view file) {
 namespace rung::simt {
 
 std::string source_line(const void* code) {
-  // Sites are return addresses.
+  // Sites are return addresses, one byte past the call.
   const record::Source& source = record::source_of(reinterpret_cast<std::uintptr_t>(code) + 1);
   if (source.line == 0) return "";
   return printable(source.file) + ":" + std::to_string(source.line);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Happens-before edges of synchronization.
 //
-// A release first flushes the releasing warps: their accesses are then in the shadow cells, under
-// the clock that the acquiring threads receive.
+// A release first flushes the releasing warps, so that the shadow cells contain their accesses with
+// clocks up to the released one.
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -22,7 +22,7 @@ std::size_t index_of(const BlockRecord& block, const WarpRecord& warp) {
 
 void Recorder::tick(BlockRecord& block, WarpRecord& warp) {
   if (++warp.clock <= Cell::max_clock) return;
-  // Clock overflow: the history is forgotten, which may hide a race but causes no false report.
+  // Clock overflow: clears the history, which may hide a race but causes no false report.
   launch_->new_era();
   ++block.era;
   for (WarpRecord& other : block.warps) other.known[index_of(block, warp)] = 0;
@@ -43,8 +43,8 @@ std::uint32_t Recorder::clock_now() const {
     return step.clock + (step.access == Access::marker ? 1 : 0);
   };
   std::uint32_t clock = behind(*tracer.last);
-  // A lane that inserts steps follows its own marks: the step that it reaches next, left by other
-  // lanes, may have an earlier clock.
+  // A lane that inserts steps uses the clock of its own marks: the next step, left by other lanes,
+  // may have an earlier clock.
   if (const RequestList* const list = warp_->list; list != nullptr && !list->linear()) {
     const std::uint32_t* const units = list->units_of(thread_->lane);
     for (std::uint32_t i = list->after(0); i != 0; i = list->after(i)) {
@@ -88,7 +88,7 @@ void Recorder::join_all(BlockRecord& block) {
     warp.stale_wait = 0;
     tick(block, warp);
     std::fill(std::begin(warp.synced), std::end(warp.synced), warp.clock);
-    if (pending != nullptr) {  // a later fence by any of these lanes acquires it
+    if (pending != nullptr) {  // acquired by a later fence of any of these lanes
       warp.pending = pending;
       warp.pending_lanes = ~std::uint32_t{0};
     }
@@ -101,8 +101,8 @@ void Recorder::join_all(BlockRecord& block) {
   block.partial = false;
 }
 
-/// Processes a warp that has arrived whole before others proceed: the values that it wrote are
-/// still in memory.
+/// Processes the list of a warp whose threads have all arrived before other warps run: the values
+/// that it wrote are still in memory.
 void Recorder::block_arrived() {
   const auto live = static_cast<std::uint32_t>(std::popcount(~thread_->warp->exited));
   if (!checking_ || ++warp_->at_barrier < live) return;
@@ -126,7 +126,7 @@ void Recorder::block_met(Block& block, const Place& place) {
 void Recorder::named_barrier_met(Block& block, int barrier) {
   BlockRecord& record = *block.record;
   record.partial = true;
-  std::uint32_t waiting = 0;  // warps
+  std::uint32_t waiting = 0;  // number of warps
   for (const Thread& thread : block.threads) {
     if (thread.wait != Wait::barrier || thread.barrier != barrier) continue;
     waiting |= 1u << (thread.warp - block.warps.data());
@@ -172,7 +172,7 @@ void Recorder::lanes_met(const Warp& lanes, std::uint32_t mask, bool exchanges) 
   }
   if ((warp.pending_lanes & mask) != 0) warp.pending_lanes |= mask;
   if (!warp.any_told) return;
-  // What one of these lanes has acquired from the warp's other lanes now extends to all of them.
+  // The lanes share what any of them has acquired from other lanes of the warp.
   std::uint32_t told = 0;
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     told = std::max(told, warp.told[__builtin_ctz(left)]);
@@ -206,10 +206,11 @@ void Recorder::grid_met(const std::vector<std::unique_ptr<Cluster>>& clusters) {
       heed(*block->record);
     }
   }
-  launch_->new_era();  // all earlier accesses are ordered for every thread
+  launch_->new_era();  // all earlier accesses happen before all later ones
 }
 
-/// Acquires pending flags of the block's lanes: barriers of a cluster and of a grid are fences.
+/// Acquires the pending flags of the block's lanes, since barriers of clusters and grids are
+/// fences.
 void Recorder::heed(BlockRecord& block) {
   for (WarpRecord& warp : block.warps) {
     acquire(block, warp, warp.pending);
@@ -218,7 +219,8 @@ void Recorder::heed(BlockRecord& block) {
   }
 }
 
-/// Inserts a mark and advances the clock; lanes pass it one after another.
+/// Releases the warp's clock to the object and inserts a mark, at which the clock advances for each
+/// lane that passes it.
 void Recorder::arrived_at(Synchronizer& object, const Place& place) {
   object.released = join(object.released, vector_clock(clock_now()));
   trace_slowly(0, site_of(place), 0, Access::marker);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of accesses: the slow path, and insertion of steps that no lane has made before.
+// Recording of accesses: the slow path, and insertion of new steps into a list.
 #include <algorithm>
 #include <bit>
 
@@ -12,15 +12,16 @@ namespace rung::simt::record {
 
 namespace {
 
-/// Position of a lane whose warp has no list: no access matches it.
+/// Position of a lane whose warp has no list; matches no access.
 Step unattached[2];
 
 /// Turns of yielded lanes before lanes that are ahead of them proceed. A lane that has only
-/// executed many loads (32 per turn) or atomics is at most a list behind and catches up; a lane
+/// executed many loads (32 per turn) or atomics is at most a list behind, and catches up within
+/// these turns; a lane that waits for one ahead of it never does.
 /// that waits for one ahead of it does not.
 constexpr int turns_before_release = RequestList::capacity / 32 + 8;
 
-/// Out of line: at most switches the thread has written nothing.
+/// Not inlined: at most context switches the thread has no written value to keep.
 [[gnu::noinline]] void keep_last_value() { keep_value(); }
 
 }  // namespace
@@ -57,7 +58,7 @@ void Recorder::leave() {
 }
 
 void Recorder::exited(const Thread& thread) {
-  trace_entered_block();  // has space: see RequestList::capacity
+  trace_entered_block();  // always fits: see RequestList::capacity
   leave();
   const Warp& warp = *thread.warp;
   if (warp.exited == ~std::uint32_t{0}) {
@@ -127,7 +128,7 @@ bool Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log
                             Access access, bool valued) {
   const bool is_block = access == Access::basic_block;
   if (suspicion_.thread == thread_) {
-    if (is_block) return false;  // the suspected access comes first
+    if (is_block) return false;  // the suspected access precedes the block
     settle(address);
   }
   if (!is_block && count_local(address, site, log_size)) return false;
@@ -147,7 +148,7 @@ bool Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log
     }
     if (!is_block && tracer.block != 0 && spot.match != 0 &&
         counts_[list.target(spot.match).enters].site != tracer.block) {
-      // Other lanes have come here from another block.
+      // The lane came from another basic block than the lanes before it.
       trace_slowly(0, tracer.block, 0, Access::basic_block);
       continue;
     }
@@ -168,8 +169,8 @@ bool Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log
   }
 }
 
-/// Returns true for a thread's own memory, whose address differs per lane: it is not recorded in
-/// the list, which it would fill.
+/// Returns true for the thread's own memory, whose addresses differ per lane. Such accesses are not
+/// recorded, since they would fill the list.
 bool Recorder::is_local(std::uintptr_t address) const {
   const Fiber& stack = *thread_->fiber;
   return address - reinterpret_cast<std::uintptr_t>(stack.bottom) < stack.size;
@@ -187,7 +188,8 @@ bool Recorder::count_local(std::uintptr_t address, std::uintptr_t site, int log_
 
 std::uint32_t Recorder::insert(RequestList& list, std::uint32_t before, std::uintptr_t address,
                                std::uintptr_t site, int log_size, Access access) {
-  // The same code in other memory is the same request: it is inserted behind its first part.
+  // An access by the same code to other memory belongs to the same request, so its step is inserted
+  // behind the first.
   const std::uint32_t follower = list.after(before);
   const bool continues = follower != 0 && list.step(follower).site == site;
   if (continues) before = follower;
@@ -279,9 +281,9 @@ bool trace_write_slowly(std::uintptr_t address, std::uintptr_t site, int log_siz
 void note_access(const void* address, std::size_t bytes, Access access,
                  std::uintptr_t site) noexcept {
   keep_value();
-  trace_entered_block();  // operations have no order by which a block could be matched
+  trace_entered_block();  // a block cannot be matched by the order of operations
   const auto number = reinterpret_cast<std::uintptr_t>(address);
-  // Split into pieces aligned to their size.
+  // Splits the access into aligned powers of two.
   for (std::size_t at = 0; at < bytes;) {
     int log_size = 4;
     while ((number + at) % (1u << log_size) != 0 || at + (1u << log_size) > bytes) --log_size;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vector clocks: the happens-before order, with one logical clock per warp. Internal to simt/.
 //
-// A warp's clock advances whenever the warp releases: at a barrier, a __syncwarp, a flag written
-// behind a fence. A warp knows, for each warp of its block, the clock up to which it has acquired;
-// it acquires clocks of other blocks through flags and cluster barriers.
+// A warp's clock advances at each release of the warp: a barrier, a __syncwarp, a flag written
+// behind a fence. A warp keeps the acquired clock of each warp of its block, and acquires clocks of
+// other blocks by flags and cluster barriers.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@
 
 namespace rung::simt::record {
 
-/// Set of bulk copies known to have landed, by number from 1: all up to one, and some later ones.
-/// Copies too far before the latest are assumed to have landed.
+/// Set of bulk copies known to have landed, numbered from 1: all numbers up to `all_`, and some of
+/// the next 256. Copies further behind the latest are assumed to have landed.
 class CopySet {
  public:
   [[nodiscard]] bool has(std::uint32_t number) const {
@@ -31,17 +31,17 @@ class CopySet {
 
  private:
   static constexpr std::uint32_t window = 256;
-  /// Adds all numbers up to this one.
+  /// Adds all numbers up to `all`.
   void advance(std::uint32_t all);
   void settle();
   std::uint32_t all_ = 0;
   std::array<std::uint64_t, window / 64> some_{};  // bit i: of all_ + 1 + i
 };
 
-/// Acquired clock per warp of a block; 0: nothing.
+/// Acquired clock per warp of a block; 0: none.
 struct Clocks : std::array<std::uint32_t, 32> {
-  /// Bulk copies of the block that have landed; only waits for them add to it, not barriers of
-  /// threads.
+  /// Bulk copies of the block known to have landed. Acquired by waits for the copies, not by
+  /// barriers of threads.
   CopySet copies;
 };
 
@@ -57,16 +57,16 @@ class VectorClock {
 
   VectorClock() = default;
   explicit VectorClock(std::vector<Entry> entries) : entries_(std::move(entries)) {}
-  /// Returns the clocks of a block; null if nothing is known of it.
+  /// Returns the acquired clocks of a block; null if there are none.
   [[nodiscard]] const Clocks* of(std::uint32_t block) const;
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
 
  private:
   std::vector<Entry> entries_;  // sorted by block
 };
-using VectorClockRef = std::shared_ptr<const VectorClock>;  // null: nothing
+using VectorClockRef = std::shared_ptr<const VectorClock>;  // null: no clocks
 
-/// Returns the element-wise maximum of both.
+/// Returns the element-wise maximum of a and b.
 VectorClockRef join(const VectorClockRef& a, const VectorClockRef& b);
 
 struct BlockRecord;
@@ -74,16 +74,16 @@ struct WarpRecord;
 
 /// A synchronization object with phases: an mbarrier or a named barrier.
 struct Synchronizer {
-  VectorClockRef released;   // by arrivals at the current phase
-  VectorClockRef completed;  // by the completed phases
-  // For an mbarrier: vector clocks at the end of its latest phases, the parity of the last one, and
-  // whether these are all since its initialization.
+  VectorClockRef released;   // clocks released by arrivals at the current phase
+  VectorClockRef completed;  // clocks released by the completed phases
+  // For an mbarrier: vector clocks at the end of the latest phases, the parity of the last one, and
+  // whether these are all phases since its initialization (`whole`).
   std::vector<VectorClockRef> phases;
   std::uint32_t last_parity = 1;
   bool whole = false;
-  // Initializing thread and the clock of its warp, until a fence.
+  // Initializing thread and its warp's clock, until a fence.
   struct Init {
-    const WarpRecord* warp = nullptr;  // null: none, or fenced
+    const WarpRecord* warp = nullptr;  // null: not initialized, or fenced
     std::uint8_t lane = 0;
     std::uint32_t clock = 0;
     std::uintptr_t site = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causes of waiting that Nsight Compute does not count, from which `rung explain` derives a lower
-// bound of the time. Part of rung/simt/record.hpp.
+// Causes of waiting that Nsight Compute does not count. `rung explain` derives a lower bound of the
+// time from them. Part of rung/simt/record.hpp.
 #pragma once
 
 #include <array>
@@ -9,9 +9,9 @@
 
 namespace rung::simt::record {
 
-/// Histogram of requests by the number of sectors or wavefronts that each takes.
+/// Histogram of requests by their number of sectors or wavefronts.
 struct Distribution {
-  static constexpr std::size_t most = 128;  // or more
+  static constexpr std::size_t most = 128;  // last bin: that many or more
   std::array<std::uint64_t, most + 1> requests{};
 
   void add(std::uint32_t number) { ++requests[number < most ? number : most]; }
@@ -22,10 +22,10 @@ struct Distribution {
 };
 
 /// Dependent latencies of a warp. A warp waits for its loads before a warp operation or a barrier:
-/// loads between two of those overlap, and the slowest counts. Stores do not separate loads, since
-/// compilers move loads above stores to other memory.
+/// loads between two such points overlap, and the slowest one counts. Stores do not separate loads,
+/// since compilers move loads above stores to other memory.
 struct Trips {
-  std::uint64_t memory = 0;  // loads of a sector that the launch loads for the first time
+  std::uint64_t memory = 0;  // loads of sectors that the launch loads for the first time
   std::uint64_t cache = 0;   // other loads from global memory
   std::uint64_t shared = 0;
   std::uint64_t barriers = 0;
@@ -43,16 +43,16 @@ struct Trips {
 };
 
 struct Waits {
-  // Lines of 128 bytes touched by requests of global memory. L1 processes one per cycle.
+  // 128-byte lines touched by requests of global memory. L1 processes one per cycle.
   std::uint64_t lines = 0;
   // Wavefronts of shared loads if adjacent loads of each lane are merged to up to 16 bytes, as nvcc
-  // does when it unrolls a loop.
+  // does in unrolled loops.
   std::uint64_t merged_load_wavefronts = 0;
-  // Requests that are not instructions of their own: merged loads, and the second half of cp.async,
-  // which counts as a load and a store.
+  // Requests that are not separate instructions: merged loads, and the second of the two requests
+  // (load and store) of a cp.async.
   std::uint64_t merged_requests = 0;
   Distribution load_sectors, shared_load_wavefronts;
-  Trips longest;  // of the warp with the most in each block, summed over the blocks
+  Trips longest;  // of each block's warp with the most, summed over the blocks
 
   Waits& operator+=(const Waits& other) {
     lines += other.lines;
@@ -74,7 +74,7 @@ class WarpWaits {
     before_ = pending_;
     if (pending_ < kind) pending_ = kind;
   }
-  /// Cancels the preceding load, of a cp.async, for which the warp does not wait.
+  /// Cancels the preceding load, which belongs to a cp.async: the warp does not wait for it.
   void was_asynchronous() { pending_ = before_; }
   void settle() {
     trips_.memory += pending_ == Load::memory ? 1 : 0;
