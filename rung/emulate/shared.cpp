@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rewrites shared variables. `__shared__ float a[8], b;` in a function becomes
+// Rewrites shared variables: `__shared__ float a[8], b;` in a function becomes a typedef per
+// variable and references into the running block's shared memory.
 #include <fmt/format.h>
 
 #include <algorithm>

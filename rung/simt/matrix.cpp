@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ldmatrix and mma.sync: the last lane to arrive computes for the whole warp.
+// ldmatrix and mma.sync: the last lane to arrive computes the results of the warp.
 #include "rung/simt/matrix.hpp"
 
 #include <cstring>
@@ -102,7 +102,7 @@ void multiply(void* const* requests, const float (&a)[16][K], const float (&b)[K
   }
 }
 
-/// Computes mma.m16n8k16, two elements per register: PTX manual, "Matrix fragments for
+/// Computes mma.m16n8k16 with two elements per register: PTX manual, "Matrix fragments for
 /// mma.m16n8k16".
 template <class T>
 void resolve_k16(void* const* requests, std::uint32_t lanes) {
@@ -125,7 +125,7 @@ void resolve_k16(void* const* requests, std::uint32_t lanes) {
   multiply<16>(requests, a, b);
 }
 
-/// Computes mma.m16n8k8, one element per register: "Matrix fragments for mma.m16n8k8".
+/// Computes mma.m16n8k8 with one element per register: "Matrix fragments for mma.m16n8k8".
 void resolve_k8(void* const* requests, std::uint32_t lanes) {
   require_whole_warp(lanes, "mma.sync");
   record::note_product(16, 8, 8);
@@ -151,8 +151,8 @@ struct DoubleRequest {
   const double* b;
 };
 
-/// Computes f64 products, one number per register. k = 0..7 have the layout of tf32; further
-/// elements follow them.
+/// Computes f64 products with one element per register. Elements k = 0..7 have the layout of tf32;
+/// further elements follow them.
 template <int K>
 void resolve_doubles(void* const* requests, std::uint32_t lanes) {
   require_whole_warp(lanes, "mma.sync");
@@ -188,7 +188,7 @@ int byte_of(std::uint32_t packed, int i, bool is_signed) {
   return is_signed ? static_cast<std::int8_t>(byte) : byte;
 }
 
-/// Computes mma.m16n8k32, four elements per register: "Matrix fragments for mma.m16n8k32".
+/// Computes mma.m16n8k32 with four elements per register: "Matrix fragments for mma.m16n8k32".
 void resolve_bytes(void* const* requests, std::uint32_t lanes) {
   require_whole_warp(lanes, "mma.sync");
   record::note_product(16, 8, 32);
@@ -271,7 +271,7 @@ void multiply_m16n8(float* d, const std::uint32_t* a, const std::uint32_t* b, co
 
 float round_to_tf32(float value) {
   const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, value);
-  if ((bits & 0x7f800000u) == 0x7f800000u) return truncate_to_tf32(value);  // infinity, NaN
+  if ((bits & 0x7f800000u) == 0x7f800000u) return truncate_to_tf32(value);  // infinity or NaN
   return truncate_to_tf32(__builtin_bit_cast(float, bits + 0x1000u));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// wgmma operands in shared memory and in registers, and their product.
+// wgmma operands in shared memory and registers, and their product.
 #include "rung/simt/matrix_product.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace rung::simt {
 namespace {
 
 constexpr int rows_of_a = 64;
-constexpr int bytes_of_k = 32;  // per instruction, for every type
+constexpr int bytes_of_k = 32;  // bytes of K per instruction, for every type
 constexpr int max_k = 32;       // for 1-byte elements
 constexpr int max_columns = 256;
 constexpr int piece_bytes = 16;  // unit that every swizzle keeps contiguous
@@ -39,7 +39,7 @@ int element_bytes(WgmmaType type) {
 
 bool is_integer(WgmmaType type) { return type == WgmmaType::s8 || type == WgmmaType::u8; }
 
-/// Loads the element at this address as a float.
+/// Loads an element and converts it to float.
 float value_at(WgmmaType type, const void* element) {
   std::uint32_t bits = 0;
   std::memcpy(&bits, element, static_cast<std::size_t>(element_bytes(type)));
@@ -64,7 +64,8 @@ float value_at(WgmmaType type, const void* element) {
   return static_cast<float>(byte);
 }
 
-/// Returns a piece's offset in the block's shared memory; fails the launch if it is out of bounds.
+/// Returns the offset of a piece in the block's shared memory; fails the launch if it is out of
+/// bounds.
 std::size_t offset_of(Worker& here, const MatrixProduct& product, std::uint32_t address) {
   const std::size_t offset = address - shared_bytes_reserved;
   if (address >= shared_bytes_reserved && offset + piece_bytes <= shared_room(here.launch())) {
@@ -140,9 +141,9 @@ Spot spot_of(int thread, int i) {
           8 * (i / 4) + 2 * (lane % 4) + i % 2};
 }
 
-/// Adds 8-bit float products as Hopper does: all terms and the sum are aligned to the largest, and
-/// bits below its 14th are truncated [DeepSeek-AI, "DeepSeek-V3 Technical Report", section 3.3.2].
-/// b: a column.
+/// Adds 8-bit float products as Hopper does: all terms and the sum are aligned to the largest
+/// exponent, and truncated to 14 bits [DeepSeek-AI, "DeepSeek-V3 Technical Report", section 3.3.2].
+/// `b`: a column of B.
 float add_aligned(float sum, const float (&a)[max_k], const float* b, int depth) {
   constexpr int kept_bits = 14;
   float terms[max_k];
@@ -217,13 +218,13 @@ std::uint32_t operand_address(std::uint64_t matrix, const OperandShape& shape, i
   };
   const std::uint32_t leading = field(16), stride = field(32);
   const auto line = static_cast<std::uint32_t>(matrix >> 49 & 7);
-  const auto mode = static_cast<std::uint32_t>(matrix >> 62);  // 0: none, 1: 128 bytes ...
+  const auto mode = static_cast<std::uint32_t>(matrix >> 62);  // 0: no swizzle, 1: 128 bytes ...
   const std::uint32_t width = mode == 0 ? 0 : 256u >> mode;
   const auto r = static_cast<std::uint32_t>(row), c = static_cast<std::uint32_t>(k);
   const auto element = static_cast<std::uint32_t>(shape.element);
   std::uint32_t at = field(0);
   if (shape.turned) {
-    const std::uint32_t panel = mode == 0 ? 8 : width / element;  // rows
+    const std::uint32_t panel = mode == 0 ? 8 : width / element;  // rows per panel
     const std::uint32_t line_bytes = mode == 0 ? piece_bytes : width;
     at += r / panel * (mode == 0 ? stride : leading) + r % panel * element;
     at += c / 8 * (mode == 0 ? leading : stride) + c % 8 * line_bytes;
@@ -237,8 +238,7 @@ std::uint32_t operand_address(std::uint64_t matrix, const OperandShape& shape, i
   return at & 0x3ffff;
 }
 
-/// Operands and results, 4 bytes per element. The 104 KiB are allocated only for the threads that
-/// need them.
+/// Operands and results, 4 bytes per element: 104 KiB, allocated only for OS threads that need them.
 struct Operands {
   float a[rows_of_a][max_k];
   float b[max_k][max_columns];
@@ -264,8 +264,8 @@ void multiply(Worker& here, const Block& block, MatrixProduct& product) {
                       : multiply(product, a, b, sums.floats);
 }
 
-/// Each warp reads its own 16 rows of A; the reads of B, which all four warps make, are recorded as
-/// a quarter per warp.
+/// Records the operand reads: each warp reads its own 16 rows of A, and a quarter of B, which all
+/// four warps read.
 void note_operands(Worker& here, const MatrixProduct& product) {
   record::Recorder* const recorder = here.recorder();
   const Thread& self = here.current();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// State encoding of mbarriers, and the threads that wait for them.
+// Encoding of mbarrier state, and threads that wait for mbarriers.
 #include "rung/simt/mbarrier.hpp"
 
 #include <utility>
@@ -16,8 +16,8 @@ namespace {
 constexpr int count_bits = 20;
 constexpr std::int64_t most = (1 << count_bits) - 1;  // maximum of arrivals, and of bytes in flight
 
-/// State of one barrier, packed in 64 bits: mark 2, parity 1, expected 20, pending 20, bytes 21
-/// with a bias, since bytes may land before they are announced.
+/// State of an mbarrier in 64 bits: mark 2, parity 1, expected arrivals 20, pending arrivals 20,
+/// bytes 21. Bytes are biased, since they may land before they are announced.
 struct State {
   std::int64_t expected = 0;
   std::int64_t pending = 0;
@@ -69,7 +69,7 @@ void write(Worker& here, Block& owner, std::uint64_t* barrier, State state) {
 }
 
 struct Arrival {
-  std::uint32_t bytes = 0;  // announced
+  std::uint32_t bytes = 0;  // announced bytes
   int count = 1;
   bool last = false;  // mbarrier.arrive_drop: later phases expect `count` arrivals fewer
 };
@@ -90,7 +90,7 @@ void arrive(const char* operation, Block& owner, std::uint64_t* barrier, const A
   write(here, owner, barrier, state);
 }
 
-/// Records that the running thread has waited for a phase.
+/// Records a wait of the running thread for a phase, for the recorder.
 void learn(const std::uint64_t* barrier, std::uint32_t parity, bool of_state, Place place) {
   Worker& here = running_worker("mbarrier");
   if (here.recorder() == nullptr) return;
@@ -220,7 +220,7 @@ void Worker::release_mbarrier(Block& owner, const std::uint64_t* barrier) {
     }
   }
   waiters.resize(kept);
-  memory_changed = true;  // threads that poll it may proceed
+  memory_changed = true;  // polling threads may proceed
   release_gathered(owner, false);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated device's memory, and its registration with core. It is host memory, so tensors of
-// the two are interchangeable; accesses that a real device would reject are rejected here.
+// Memory of the simulated device, and its registration with core. It is host memory, so tensors of
+// both are interchangeable; accesses that a real device would reject are rejected.
 #include "rung/core/context.hpp"
 
 #include <unistd.h>
@@ -21,12 +21,12 @@ namespace {
 
 constexpr std::align_val_t allocation_alignment{256};  // as cudaMalloc's
 
-/// Red zones around an allocation: small overruns damage nothing, and are detected while a session
-/// records.
+/// Bytes of red zone on both sides of an allocation: small overruns damage nothing, and are
+/// detected while a session records.
 constexpr std::size_t margin = 256;
 
-/// Limit of the freed memory that is quarantined while a session records, so that its addresses are
-/// not reused.
+/// Limit of freed memory in quarantine, in bytes: while a session records, addresses are not
+/// reused.
 constexpr std::size_t max_kept = std::size_t{256} << 20;
 struct Kept {
   std::mutex mutex;
@@ -44,7 +44,7 @@ std::size_t host_memory() {
 }
 
 void* allocate(int, std::size_t bytes) {
-  // Poisoning touches every page, so requests beyond the host's memory are rejected first.
+  // Poisoning touches every page, so sizes beyond the host's memory are rejected first.
   void* whole = bytes < host_memory()
                     ? ::operator new(bytes + 2 * margin, allocation_alignment, std::nothrow)
                     : nullptr;
@@ -55,7 +55,7 @@ void* allocate(int, std::size_t bytes) {
   }
   std::memset(whole, poison, bytes + 2 * margin);
   std::byte* memory = static_cast<std::byte*>(whole) + margin;
-  // Host code writes tensors through pointers, so they cannot be known to be uninitialized.
+  // All of it counts as initialized: host code writes tensors through pointers, unobserved.
   record::register_memory({.begin = memory, .bytes = bytes, .name = "device memory"});
   return memory;
 }
@@ -76,8 +76,8 @@ void release(int, void* memory) noexcept {
   }
 }
 
-/// Called when a context is made, which reports an invalid RUNG_SIMT_ORDER there instead of at each
-/// launch.
+/// Describes the device. Called when a context is created, so that an invalid RUNG_SIMT_ORDER is
+/// reported there and not at each launch.
 DeviceInfo info(int) {
   (void)thread_order();
   return {.name = "simulated H200",
@@ -97,7 +97,7 @@ const DeviceRegistration self{{
     .info = info,
     .allocate = allocate,
     .release = release,
-    // Launches are synchronous: copies need not wait, and streams do nothing.
+    // Launches are synchronous: copies need not wait, and streams have no effect.
     .copy =
         [](int, void* to, const void* from, std::size_t bytes) {
           if (bytes == 0) return;

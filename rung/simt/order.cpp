@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thread orders: parsed from text, set and queried.
+// Orders of threads: parsed from text, set and queried.
 #include <charconv>
 #include <cstdlib>
 #include <mutex>

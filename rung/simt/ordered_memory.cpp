@@ -33,8 +33,8 @@ void store_word(void* to, const void* from) {
   __atomic_store_n(static_cast<Word*>(to), word, __ATOMIC_RELEASE);
 }
 
-/// Loads 16 bytes atomically, which no standard atomic guarantees: under a lock selected by the
-/// address.
+/// Loads bytes atomically; 16 bytes, for which C++ guarantees no atomic load, under a lock selected
+/// by the address.
 void load(const void* from, void* to, std::size_t bytes) {
   if (bytes == 16) {
     const std::lock_guard lock(lock_of(from));
@@ -64,7 +64,7 @@ void store(void* to, const void* from, std::size_t bytes) {
   }
 }
 
-/// Returns the memory order to record: `ordered` for MemoryOrder::ordered.
+/// Returns the memory order to record; `ordered` is that of MemoryOrder::ordered.
 int noted(MemoryOrder order, int ordered) {
   if (order == MemoryOrder::unstated) return unstated_order;
   return order == MemoryOrder::ordered ? ordered : __ATOMIC_RELAXED;
@@ -78,9 +78,9 @@ std::uint64_t digest(const void* value, std::size_t bytes) {
 
 }  // namespace
 
-/// Records the value that the calling thread has read. Returns true if it read the same value there
-/// before; then other threads have run meanwhile, and it should read again. Also used by
-/// volatile_memory.cpp.
+/// Records the value that the calling thread has read. Returns true if an earlier read of this
+/// address gave the same value: then other threads have run, and the caller should read again. Also
+/// used by volatile_memory.cpp.
 bool poll(const void* address, std::uint64_t seen, const char* operation, Place place);
 
 void require_aligned(const void* address, std::size_t bytes, const char* operation, Place place) {
@@ -99,14 +99,14 @@ bool poll(const void* address, std::uint64_t seen, const char* operation, Place 
     return self.polled[i] == address && self.polled_values[i] == seen;
   };
   if (!known(0) && !known(1)) {
-    // Replaces the entry of this address, or else the older of the two.
+    // Replaces the entry of this address, else the older of the two entries.
     if (self.polled[0] != address) {
       self.polled[1] = self.polled[0];
       self.polled_values[1] = self.polled_values[0];
     }
     self.polled[0] = address;
     self.polled_values[0] = seen;
-    // A thread that polls many addresses in turn also yields now and then.
+    // Threads that poll many addresses in turn also yield, once in a while.
     if (--polls_left <= 0) {
       polls_left = polls_before_yield;
       here.yield(Look::many_loads);
@@ -122,7 +122,7 @@ void load_in_order(const void* from, void* to, std::size_t bytes, MemoryOrder or
   require_aligned(from, bytes, operation, place);
   load(from, to, bytes);
   if (poll(from, digest(to, bytes), operation, place)) load(from, to, bytes);
-  // After the load: the value that it returned was released before.
+  // Recorded after the load, since the loaded value had been released before it.
   const auto access =
       scope == AtomicScope::block ? record::Access::block_read : record::Access::volatile_read;
   record::note_atomic(from, bytes, access, noted(order, __ATOMIC_ACQUIRE), place);

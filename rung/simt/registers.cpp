@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// setmaxnreg. Simulated threads have no register limit; what is tracked is whether the registers
-// that a kernel claims can ever become available.
+// setmaxnreg. Simulated threads have no register limit; the simulator only tracks whether the
+// registers that a kernel claims can ever become available.
 #include <algorithm>
 
 #include "rung/simt/scheduler.hpp"
@@ -11,7 +11,8 @@ namespace {
 constexpr int registers_of_a_block = 65536;
 constexpr int register_granule = 8;
 
-/// Returns the most registers per thread that a compiler allocates if blocks do not share an SM.
+/// Returns the largest number of registers per thread that a compiler allocates if a block has the
+/// SM to itself.
 int max_at_start(const Block& block) {
   const int threads = static_cast<int>(block.warps.size()) * warp_lanes;
   return std::min(256, registers_of_a_block / threads / register_granule * register_granule);
@@ -22,7 +23,7 @@ int max_at_start(const Block& block) {
 void set_registers(int registers, bool claim, Place place) {
   Worker& here = running_worker("setmaxnreg");
   Thread& self = here.current();
-  if (self.lane != 0) return;  // all lanes of a warp call this
+  if (self.lane != 0) return;  // called by all lanes of a warp
   const Block& block = *self.block;
   const int at_start = max_at_start(block);
   const int own = self.warp->registers == 0 ? at_start : self.warp->registers;

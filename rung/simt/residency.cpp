@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Residency of blocks: admitting clusters, retiring them, and cleanup after a launch.
+// Residency of blocks: admits and retires clusters, and cleans up after a launch.
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -13,7 +13,7 @@
 
 namespace rung::simt {
 Block::Block() = default;
-// Upper bound of the alignment of a program's shared variables, in addresses of any kind.
+// Upper bound of the alignment of a program's shared variables.
 constexpr std::align_val_t arena_alignment{16 * shared_alignment};
 
 Block::~Block() { ::operator delete(shared, arena_alignment); }
@@ -55,12 +55,12 @@ void Worker::prepare(Block& block, uint3 index) {
       }
     }
   }
-  // The last warp may be partial: lanes that do not exist count as exited.
+  // Missing lanes of a partial last warp count as exited.
   if (const std::size_t rest = count % warp_lanes; rest != 0) {
     block.warps.back().exited = ~((1u << rest) - 1);
   }
 
-  // Grown in multiples of the alignment; at least one, so that shared_address() has a base.
+  // Grown in multiples of the alignment; never empty, so that shared_address() has a base.
   const std::size_t need = (shared_room(*launch_) / shared_alignment + 1) * shared_alignment;
   if (need > block.shared_capacity) {
     ::operator delete(block.shared, arena_alignment);
@@ -135,7 +135,7 @@ void Worker::end_block(Block& block) {
   }
   Cluster& cluster = *block.cluster;
   if (cluster.live != 0) {
-    // Other blocks of the cluster could still read it, which is an error that poison exposes.
+    // Poison exposes erroneous reads of an exited block's memory by other blocks of the cluster.
     std::memset(block.shared, poison, poisoned_bytes(*launch_));
     return;
   }
@@ -193,7 +193,7 @@ void Worker::run(LaunchState& state) {
     }
     note_progress();
     switch_to(main_, *next_ready());
-    // Here every thread has ended, or one has failed.
+    // All threads have exited, or one has failed.
     if (failed_) {
       fibers_.restart_all();
       record_failure();
@@ -206,7 +206,8 @@ void Worker::run(LaunchState& state) {
 void Worker::choose_recording(std::uint64_t position) {
   record::BlockSampling& sampling = state_->record->sampling;
   if (!resident_.empty()) {
-    // Blocks that wait for each other: this one is as those that are resident.
+    // Blocks of this launch wait for each other, so none is skipped: this one is recorded if the
+    // resident ones are.
     sampling.give_up();
     return;
   }
@@ -222,7 +223,7 @@ void Worker::begin_recording(record::LaunchRecord& record) {
 }
 
 void Worker::record_failure() {
-  // A worker that was abandoned because another one failed reports nothing.
+  // A worker that was abandoned because of a failure of another worker has nothing to report.
   std::exception_ptr failure = take_escaped();
   if (failure == nullptr && !failure_.empty()) {
     failure = std::make_exception_ptr(Error(ErrorCode::device, failure_));
@@ -255,7 +256,7 @@ std::exception_ptr Worker::take_escaped() {
 void Worker::check_stacks() {
   if (fibers_.intact()) return;
   fibers_.restart_all();
-  // Lowest priority: any other failure says more.
+  // Lowest priority: any other failure is more specific.
   state_->failure.record(
       state_->clusters,
       std::make_exception_ptr(

@@ -33,7 +33,7 @@ void run(const Launch& launch) {
   if (record::follows_launches() && !launch.unrecorded) state.record = &record.emplace(launch);
   if (launch.cooperative) require_resident(launch, state);
   const int workers = static_cast<int>(state.useful_workers());
-  // OpenMP's thread pool persists between launches, and with it the threads' workers and stacks.
+  // OpenMP's thread pool, with its workers and stacks, persists between launches.
 #pragma omp parallel num_threads(workers) if (workers > 1)
   {
     try {

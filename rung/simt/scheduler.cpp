@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting, switching and ending simulated threads.
+// Starts, switches and ends simulated threads.
 #include "rung/simt/scheduler.hpp"
 
 #include <cstdlib>
@@ -39,7 +39,7 @@ void Worker::run_threads() {
     run_current();
     Thread* next = finish_current();
     if (next != nullptr && next->fiber == nullptr) {
-      next->fiber = &self;  // an unstarted thread: runs here, without a switch
+      next->fiber = &self;  // an unstarted thread: runs on this fiber, without a switch
       make_current(*next);
       continue;
     }
@@ -49,7 +49,7 @@ void Worker::run_threads() {
     } else {
       switch_fiber(self, main_, exceptions_);
     }
-    // A switch back arrives here with a thread to start, perhaps of another launch.
+    // A switch back resumes here with a new thread to start, perhaps of another launch.
   }
 }
 
@@ -66,7 +66,7 @@ void Worker::run_current() {
 
 Thread* Worker::finish_current() {
   Thread& thread = *current_;
-  memory_changed = true;  // other threads may wait for a thread's end
+  memory_changed = true;  // other threads may wait for this one to exit
   if (thread.bulk_stores != 0) copies_.finish_stores(*this, thread);
   if (!thread.block->warpgroups.empty()) finish_products(thread);
   thread.wait = Wait::exited;
@@ -76,7 +76,7 @@ Thread* Worker::finish_current() {
   --block.live;
   --cluster.live;
   --live_;
-  // Exited threads no longer count toward barrier 0.
+  // Exited threads no longer count for barrier 0.
   try_release(block, 0);
   Warp& warp = *thread.warp;
   warp.exited |= 1u << thread.lane;
@@ -116,7 +116,7 @@ void Worker::release_gathered(Block& block, bool first) {
 
 void Worker::abandon() {
   failed_ = true;
-  record::AtomicOrder::release();  // abandon() skips its destructor
+  record::AtomicOrder::release();  // abandon() skips the destructor
   switch_fiber(abandoned_, main_, exceptions_);
   std::abort();  // an abandoned thread is never resumed
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The name of a kernel from its address. Kernels are in anonymous namespaces, whose names dladdr()
-// cannot find; they are read from the symbol table of the file, unless it is stripped.
+// Kernel names by address. Kernels are in anonymous namespaces, which dladdr() cannot name; their
+// names are read from the file's symbol table, unless it is stripped.
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <elf.h>
@@ -24,7 +24,7 @@ std::string demangle(const char* name) {
   return status == 0 ? text.get() : name;
 }
 
-/// Reader of parts of a file: libraries are large, their symbol tables small.
+/// Reads parts of a file: libraries are large, their symbol tables small.
 class TableReader {
  public:
   explicit TableReader(const char* path) : stream_(path, std::ios::binary | std::ios::ate) {
@@ -46,7 +46,7 @@ class TableReader {
   std::uint64_t size_ = 0;
 };
 
-/// Returns the function that covers `address` according to the file's symbol table; "" if none.
+/// Returns the function that contains `address` by the file's symbol table; "" if there is none.
 std::string find_in_file(const char* path, std::uint64_t address) {
   TableReader file(path);
   const auto headers = file.read<Elf64_Ehdr>(0, sizeof(Elf64_Ehdr));
@@ -76,7 +76,7 @@ std::string symbol_name(const void* code) {
   if (info.dli_saddr == code && info.dli_sname != nullptr) return demangle(info.dli_sname);
   const auto base = reinterpret_cast<std::uintptr_t>(info.dli_fbase);
   const auto address = reinterpret_cast<std::uintptr_t>(code);
-  // Symbols of a position-dependent executable hold absolute addresses.
+  // Symbols of a position-dependent executable have absolute addresses.
   std::string name = find_in_file(info.dli_fname, address - base);
   if (name.empty()) name = find_in_file(info.dli_fname, address);
   return name.empty() ? "kernel" : name;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boxes of tensors, row by row: elements outside the tensor are zero, or unchanged except within
-// the 16-byte pieces that the chip writes. Rules that no manual states were measured on an H200.
+// Copies boxes of tensors row by row: elements outside the tensor are read as zero, and not written
+// except within the 16-byte pieces that the hardware writes. Undocumented rules were measured on an
+// H200.
 #include "rung/simt/tensor_copy.hpp"
 
 #include <algorithm>
@@ -48,8 +49,8 @@ void for_each_row(const CopyShape& shape, F f) {
   }
 }
 
-/// Fails the launch for boxes that are an illegal instruction on a chip: a box that starts within a
-/// 16-byte piece of its rows, and a store that starts before the tensor along any axis.
+/// Fails the launch for boxes that are illegal instructions on an H200: a box that starts within a
+/// 16-byte piece of its rows, or a store that starts before the tensor along any axis.
 void require_place(const char* operation, const CopyShape& shape, bool is_store, Place place) {
   constexpr const char* consequence = "; an illegal instruction on a chip";
   const int last = shape.map.rank - 1;
@@ -172,8 +173,8 @@ void store_box(const CopyShape& shape, const std::byte* from, std::size_t offset
                        swizzled_offset(map, offset_in_block + offset + chunk) - offset_in_block;
                    std::memcpy(row + chunk, from + at, copy_chunk_bytes);
                  }
-                 // Whole pieces: the bytes behind a row's end are overwritten up to the end of its
-                 // piece.
+                 // Stores whole pieces: bytes behind a row's end are overwritten up to the end of
+                 // its 16-byte piece.
                  const auto end = static_cast<std::size_t>(last * map.element_bytes);
                  if (reduce != nullptr) {
                    reduce(map.data + byte, row, end);

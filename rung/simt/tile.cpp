@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles of a block that are larger than a warp: one barrier each, and exchange of values. CUDA's
-// library implements them by barriers and words in shared memory; here they have barriers of their
-// own, so that a program's sixteen remain available.
+// Tiles of a block that are larger than a warp: a barrier each, and exchanges of values. CUDA's
+// library implements them by barriers and words in shared memory; the simulator gives them separate
+// barriers, so that a program's sixteen remain available.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int smallest = 2 * warp_lanes;
 
-/// The caller's tile: the rank of its first thread in the block, and its size.
+/// The caller's tile: rank of its first thread in the block, and number of threads.
 struct Tile {
   int first, threads;
   int barrier;
@@ -30,7 +30,7 @@ Tile tile_of(Worker& here, int threads, const Place& place) {
   }
   const Thread& self = here.current();
   const int rank = static_cast<int>(&self - self.block->threads.data());
-  // Barriers of the tiles of 64 threads come first, then half as many of 128, and so on.
+  // Barrier numbers: tiles of 64 threads first, then half as many tiles of 128, and so on.
   int barrier = named_barriers + rank / threads;
   for (int size = smallest, tiles = 16; size < threads; size *= 2, tiles /= 2) barrier += tiles;
   const int first = rank / threads * threads;
@@ -79,7 +79,7 @@ void tile_exchange(int threads, const void* mine, std::size_t bytes, TileRanks f
       std::memset(to, poison, bytes);
     }
   }
-  meet(here, tile, name, place);  // other threads read `mine` until then
+  meet(here, tile, name, place);  // keeps `mine` alive until all threads have read it
 }
 
 }  // namespace rung::simt

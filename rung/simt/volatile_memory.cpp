@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Volatile accesses of instrumented code. A thread that reads a volatile variable repeatedly waits
-// for another thread to change it, and must yield to that thread. Pre-Volta programs rely on warp
-// lockstep with volatile shared memory; here such warps run in lockstep.
+// for another thread to change it, and yields to that thread. Programs for GPUs before Volta rely
+// on lockstep within warps for volatile shared memory; such warps run in lockstep.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -18,7 +18,7 @@ bool poll(const void* address, std::uint64_t seen, const char* operation, Place 
 
 namespace {
 
-/// Returns the name of a wait at this location for messages. Called only by threads that do wait.
+/// Returns the name of a wait at this location for messages. Called only by waiting threads.
 const char* name_of_wait(const void* site) {
   static std::mutex mutex;
   static auto& names = *new std::unordered_map<const void*, std::string>;
@@ -31,12 +31,13 @@ const char* name_of_wait(const void* site) {
   return name.c_str();
 }
 
-/// Consecutive reads of shared memory without a write after which a thread may be waiting.
+/// Number of consecutive reads of shared memory without a write, from which on a thread counts as
+/// possibly waiting.
 constexpr int reads_before_poll = 8;
 
-/// Runs the lanes in lockstep between reads and writes: all lanes read in a statement before any
-/// lane writes. A barrier in between serves the same purpose. Returns true if the reading thread
-/// may be waiting.
+/// Handles a read in lockstep execution: all lanes execute the reads of a statement before any lane
+/// writes. A block barrier in between has the same effect. Returns true if the reading thread may
+/// be waiting.
 bool read_in_step(Thread& self) {
   if (self.volatile_reads < 0) {
     if (!self.met_block) this_worker->keep_step();
@@ -52,7 +53,7 @@ void write_in_step(Thread& self) {
   self.met_block = false;
 }
 
-/// Same as in_kernel(), inlined.
+/// Returns in_kernel(), inlined.
 bool kernel_runs() { return this_worker != nullptr && this_worker->busy(); }
 
 }  // namespace

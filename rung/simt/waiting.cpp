@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Polling threads. A thread that yields sleeps until all others wait too; when all have polled and
-// nothing has changed, copies land, then further blocks start; if neither is left, the launch is
-// deadlocked.
+// Polling threads. A thread that yields sleeps until all others wait too. When all have polled
+// without a change, pending copies land, then further blocks start; if there are neither, the
+// launch is deadlocked.
 #include <chrono>
 #include <exception>
 #include <thread>
@@ -12,20 +12,21 @@
 namespace rung::simt {
 namespace {
 
-/// Polls without a change, in total and per thread, before a wait counts as endless.
+/// Polls without a change, in total and in rounds of all threads, from which on a wait counts as
+/// endless.
 constexpr std::uint64_t looks_before_deadlock = static_cast<std::uint64_t>(Look::in_vain) << 14;
 constexpr std::uint64_t rounds_before_deadlock = 200;
-/// Releases of barriers and collectives after which sleeping threads poll again.
+/// Number of releases of barriers and collectives after which sleeping threads poll again.
 constexpr std::uint64_t releases_before_looking = 1024;
-/// Rounds in which all threads yield while memory changes, before a further block starts: a thread
+/// Rounds in which all threads yield while memory changes, before another block starts: a thread
 /// may write while it waits for a block that is not resident.
 constexpr std::uint64_t changes_before_admitting = 64;
-/// Rounds and time of polls without a change before the stacks are compared from round to round.
+/// Polls without a change, in rounds and in time, before the stacks are compared between rounds.
 constexpr std::uint64_t rounds_before_digest = 8;
 constexpr std::chrono::milliseconds still_before_deadlock{300};
 
-/// So many atomics does a thread do while nothing changes: all of them look in vain, and each block
-/// that starts then looks, too.
+/// Number of atomics per turn while nothing changes: all threads poll in vain, and so does each
+/// block that starts then.
 constexpr int atomics_in_vain = 16;
 
 void mix(std::uint64_t& digest, std::uint64_t word) {
@@ -43,7 +44,7 @@ void Worker::note_progress() {
 
 void Worker::yield(Look look) {
   Thread& self = *current_;
-  // The weight stays in proportion to the looks; who sleeps has done what it wanted to.
+  // Scales the weight to the number of atomics in the turn.
   const bool brief = look == Look::many_atomics && looks_briefly_ && atomics_left <= 0;
   looks_ += static_cast<std::uint64_t>(look) / (brief ? atomics_before_yield / atomics_in_vain : 1);
   looks_briefly_ = !memory_changed;
@@ -86,7 +87,7 @@ void Worker::step() {
 }
 
 void Worker::look_now_and_then() {
-  // Other threads may loop through barriers until a sleeping thread proceeds.
+  // Running threads may loop through barriers until a sleeping thread proceeds.
   if (!asleep_.empty() && ++releases_ % releases_before_looking == 0) wake_all();
 }
 
@@ -99,7 +100,7 @@ bool Worker::find_ready() {
   while (ready_begin_ == ready_end_) {
     if (live_ == 0) return false;
     if (recorder_ != nullptr && recorder_->any_ahead()) {
-      // Sleeping threads may belong to these warps and catch up.
+      // Sleeping threads may be lanes of these warps, and catch up.
       if (!recorder_->release_ahead(asleep_.empty())) wake_all();
       continue;
     }
@@ -124,7 +125,7 @@ __attribute__((no_sanitize_address))  // reads whole stacks
 #endif
 std::uint64_t
 Worker::digest_of_sleepers() const {
-  std::uint64_t sum = clock_reads_;  // a sum, so independent of the order of threads
+  std::uint64_t sum = clock_reads_;  // a sum is independent of the order of threads
   for (const Thread* thread : asleep_) {
     const Fiber& fiber = *thread->fiber;
     const auto* word = static_cast<const std::uint64_t*>(fiber.context);
@@ -167,7 +168,7 @@ bool Worker::find_work() {
       wake_all();
       return true;
     }
-    // Blocks on another OS thread still run, or have yet to poll as often.
+    // Blocks on other OS threads are still running, or have not polled as often.
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   wake_all();

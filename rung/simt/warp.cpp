@@ -30,11 +30,11 @@ struct ShuffleRequest {
   int width;
 };
 
-/// Returns the lane that `lane` reads; itself if that is outside its segment of `width` lanes.
+/// Returns the lane that `lane` reads; `lane` itself if the source is outside its segment.
 int source_lane(const ShuffleRequest& request, int lane) {
   const int first = lane & ~(request.width - 1);
   const int last = first + request.width - 1;
-  const int operand = request.operand & 31;  // the chip uses five bits
+  const int operand = request.operand & 31;  // the hardware uses five bits
   int source = lane;
   switch (request.kind) {
     case Shuffle::index:
@@ -52,9 +52,8 @@ int source_lane(const ShuffleRequest& request, int lane) {
   return source > last ? lane : source;
 }
 
-/// Returns the value that a read of an absent lane yields: alternately NaN, which propagates
-/// through sums and products, and huge positive and negative numbers, which show in maxima and
-/// minima.
+/// Returns the value of an absent lane: by turns NaN, which propagates through sums and products,
+/// and a huge positive and a huge negative number, which appear in maxima and minima.
 std::uint64_t undefined_value(int lane) {
   Worker& here = *this_worker;
   Thread& self = here.current();
@@ -199,14 +198,14 @@ void warp_collective(std::uint32_t mask, const char* name, Resolve resolve, void
 void Worker::try_complete(Warp& warp, std::uint32_t mask) {
   const std::uint32_t lanes = mask & ~warp.exited;
   if ((warp.waiting & lanes) != lanes) return;
-  // A lane of the mask may still be in another operation; it arrives later.
+  // A lane of the mask may still be in another operation, and arrive later.
   const Thread& first = *warp.lanes[__builtin_ctz(lanes)];
   const Thread* other = nullptr;
   bool apart = false;
   for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
     const Thread& lane = *warp.lanes[__builtin_ctz(left)];
     if ((lane.mask & ~warp.exited) != lanes) return;
-    // The compiler may store equal names at several addresses.
+    // Compares texts, since equal names may have several addresses.
     if (lane.resolve != first.resolve ||
         (lane.operation != first.operation && std::strcmp(lane.operation, first.operation) != 0)) {
       other = &lane;
@@ -216,7 +215,8 @@ void Worker::try_complete(Warp& warp, std::uint32_t mask) {
   if (other != nullptr) fail_mixed(*this, first, *other);
   if (recorder_ != nullptr) {
     if (apart || !warp.partings.empty()) note_parting(warp, mask, lanes, apart);
-    // The exchange is the simulator's own, even if it is a template compiled with hooks.
+    // Accesses of the exchange are the simulator's own, even if it is a template compiled with
+    // hooks.
     const record::Tracer running = std::exchange(record::tracer, {});
     first.resolve(warp.requests, lanes);
     record::tracer = running;

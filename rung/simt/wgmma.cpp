@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Issue and completion of wgmma products. The arithmetic is in matrix_product.cpp.
+// Issue and completion of wgmma products; matrix_product.cpp has the arithmetic.
 #include "rung/simt/wgmma.hpp"
 
 #include <algorithm>
@@ -56,8 +56,8 @@ void remember(Warpgroup::Member& member, const SumPlaces& sums, std::size_t word
   }
 }
 
-/// Returns the error message if the product needs a wgmma.fence that the thread lacks; null if it
-/// needs none.
+/// Returns the error message if the thread lacks a wgmma.fence that the product needs; null
+/// otherwise.
 const char* missing_fence(const Warpgroup::Member& member, const SumPlaces& sums,
                           std::size_t words) {
   if (!member.fenced) return "wgmma without a wgmma_fence() before it";
@@ -68,8 +68,8 @@ const char* missing_fence(const Warpgroup::Member& member, const SumPlaces& sums
   return nullptr;
 }
 
-/// Returns the product in flight with the same sums; -1 if there is none. `mixed`: some product
-/// shares only part of them, or has them in another order.
+/// Returns the product in flight with the same sums; -1 if there is none. Sets `mixed` if a product
+/// in flight shares only part of the sums, or has them in another order.
 std::int64_t product_before(Warpgroup& group, const Warpgroup::Member& member,
                             const SumPlaces& sums, std::size_t words, bool& mixed) {
   for (std::size_t i = member.sums.size(); i-- > 0;) {
@@ -82,8 +82,8 @@ std::int64_t product_before(Warpgroup& group, const Warpgroup::Member& member,
   return -1;
 }
 
-/// Returns the warpgroup's next product. Its first issuer defines it; the other threads must issue
-/// the same.
+/// Returns the warpgroup's product of this number. The first thread to issue it defines it; fails
+/// the launch if another thread issues a different one.
 MatrixProduct& find_product(Worker& here, Warpgroup& group, const MatrixProduct& mine,
                             std::int64_t number) {
   if (number == group.first + static_cast<std::int64_t>(group.products.size())) {
@@ -116,7 +116,8 @@ void carry_out(Worker& here, Block& block, Warpgroup& group, std::int64_t number
   product.done = true;
 }
 
-/// Performs the products before number `end` in order; waits until all threads have issued them.
+/// Performs the products before number `end` in order, after waiting until all threads have issued
+/// them.
 void carry_out_before(Worker& here, Warpgroup& group, std::int64_t end, Place place) {
   Thread& self = here.current();
   for (std::int64_t number = group.members[linear_index(self) % warpgroup_threads].collected;
@@ -246,7 +247,7 @@ void wgmma_wait(int pending, Place place) {
   }
   member.groups.erase(member.groups.begin(),
                       member.groups.begin() + static_cast<std::ptrdiff_t>(over));
-  // A product whose sums a later product accumulates onto is kept until that one is performed, even
+  // A product is kept until a later product that accumulates onto its sums has been performed, even
   // if all threads have waited for it.
   const auto is_over = [](const MatrixProduct& product) {
     return product.collected == warpgroup_threads && (!product.continued || product.superseded);
