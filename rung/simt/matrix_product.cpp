@@ -238,7 +238,7 @@ std::uint32_t operand_address(std::uint64_t matrix, const OperandShape& shape, i
   return at & 0x3ffff;
 }
 
-/// Operands and results, 4 bytes per element: 104 KiB, allocated only for OS threads that need them.
+/// Operands and results, 4 bytes per element: 104 KiB per OS thread, allocated at first use.
 struct Operands {
   float a[rows_of_a][max_k];
   float b[max_k][max_columns];
