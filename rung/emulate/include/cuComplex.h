@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Complex numbers as pairs of floats or doubles, by functions.
+// Complex numbers as pairs of floats or doubles, and functions on them.
 #pragma once
 
 #include "cuda_runtime.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs include this by itself; everything is in cublas_v2.h.
+// Forwarding header: all declarations are in cublas_v2.h.
 #pragma once
 
 #include "cublas_v2.h"

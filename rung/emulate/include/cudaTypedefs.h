@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types of driver functions that programs look up by name; in cuda.h.
+// Forwarding header: types of driver functions that programs look up by name are in cuda.h.
 #pragma once
 
 #include "cuda.h"

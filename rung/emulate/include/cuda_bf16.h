@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bfloat16: __nv_bfloat16, __nv_bfloat162 and their functions, as in cuda_fp16.h.
+// bfloat16: __nv_bfloat16, __nv_bfloat162 and their functions, computed as in cuda_fp16.h.
 #pragma once
 
 #include "cuda_fp16.h"

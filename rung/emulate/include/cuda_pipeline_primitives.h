@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs include this by itself.
+// Forwarding header: all declarations are in cuda_pipeline.h.
 #pragma once
 
 #include "cuda_pipeline.h"

@@ -32,7 +32,7 @@
 #include "rung_cuda/warp.h"
 #include "rung_cuda/words.h"
 
-// Include guards of NVIDIA's headers, which programs test.
+// Include guards of NVIDIA's headers, which programs test for.
 #define __CUDA_RUNTIME_H__
 #define __CUDA_RUNTIME_API_H__
 #define __DRIVER_TYPES_H__

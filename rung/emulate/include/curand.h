@@ -128,8 +128,8 @@ inline unsigned next_bits(curandGenerator_st& generator) {
              {static_cast<unsigned>(generator.seed), static_cast<unsigned>(generator.seed >> 32)});
   return lane == 0 ? four.x : lane == 1 ? four.y : lane == 2 ? four.z : four.w;
 }
-/// Fills host or device memory: from `make`, or with Sobol points, one dimension after the other,
-/// as `invert` maps uniform numbers.
+/// Fills host or device memory with `make`, or with Sobol points, one dimension after the other,
+/// where `invert` maps uniform numbers to the distribution.
 template <class T, class Make, class Invert>
 curandStatus_t fill_random(curandGenerator_st& generator, T* out, size_t count, Make make,
                            Invert invert) {

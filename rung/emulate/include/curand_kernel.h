@@ -22,7 +22,8 @@ inline float2 curand_normal2(State* state) {
   const unsigned x = curand(state), y = curand(state);
   return rung::cuda::normal_pair(x, y);
 }
-/// Returns a normal number. They are generated in pairs; the second is cached for the next call.
+/// Returns a normal number. Normal numbers are generated in pairs; the second one is cached for the
+/// next call.
 template <class State>
 inline float curand_normal(State* state) {
   if (state->boxmuller_flag != 0) {
@@ -59,8 +60,8 @@ template <class State>
 inline double curand_log_normal_double(State* state, double mean, double deviation) {
   return exp(mean + deviation * curand_normal_double(state));
 }
-/// Returns a Poisson number: by inversion for small rates, by the normal approximation for large
-/// ones.
+/// Returns a Poisson-distributed number: by inversion for small rates, by a normal approximation
+/// for large rates.
 template <class State>
 inline unsigned curand_poisson(State* state, double rate) {
   if (rate > 4000) {
@@ -71,7 +72,7 @@ inline unsigned curand_poisson(State* state, double rate) {
   unsigned count = 0;
   double product = curand_uniform_double(state);
   for (;;) {
-    // In steps: exp(-rate) would underflow for large rates.
+    // Multiplies in steps, since exp(-rate) underflows for large rates.
     while (product < 1 && left > 0) {
       const double step = left < 500 ? left : 500;
       product *= exp(step);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The types of data of the libraries.
+// Forwarding header: run-time data types of CUDA's libraries.
 #pragma once
 
 #include "rung_cuda/data_types.h"

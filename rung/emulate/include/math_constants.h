@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs include this by itself; everything is in cuda_runtime.h.
+// Forwarding header: all declarations are in cuda_runtime.h.
 #pragma once
 
 #include "cuda_runtime.h"

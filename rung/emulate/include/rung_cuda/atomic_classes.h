@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuda::atomic, cuda::atomic_ref, and their names in cuda::std.
+// cuda::atomic and cuda::atomic_ref, with their names in cuda::std.
 #pragma once
 
 #include <type_traits>
@@ -34,7 +34,7 @@ using std::memory_order_relaxed;
 using std::memory_order_release;
 using std::memory_order_seq_cst;
 
-/// Returns the simulator's memory order for a load or store of this order.
+/// Returns the simulator's memory order for a load or store of order `order`.
 constexpr rung::simt::MemoryOrder rung_order(std::memory_order order) {
   return order == memory_order_relaxed ? rung::simt::MemoryOrder::relaxed
                                        : rung::simt::MemoryOrder::ordered;
@@ -45,7 +45,7 @@ constexpr rung::simt::AtomicScope rung_scope(thread_scope scope) {
              : rung::simt::AtomicScope::block;
 }
 
-/// Atomic operations on the address that the derived class holds.
+/// Atomic operations on the address that the derived class provides.
 template <class T, class Self, thread_scope scope>
 class rung_atomic_operations {
   using Order = std::memory_order;

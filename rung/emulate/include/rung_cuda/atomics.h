@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomic functions of every width, with their _block and _system variants. They share one
-// implementation, since all memory here is coherent at system scope. Too narrow a scope is
-// reported.
+// Atomic functions of every width, with their _block and _system variants. All scopes share one
+// implementation, since memory here is coherent at system scope; checks report too narrow scopes.
 #pragma once
 
 #include "rung/simt/atomics.hpp"
@@ -13,7 +12,7 @@ using simt::AtomicKind;
 using simt::AtomicScope;
 using simt::Place;
 
-/// Type by which the simulator updates a T: long is long long here.
+/// Type by which the simulator updates a T: long long for long.
 template <class T>
 struct AtomicAs {
   using Type = T;
@@ -33,7 +32,7 @@ inline T atomic_do(AtomicKind kind, T* address, T value, Place place, AtomicScop
   return static_cast<T>(simt::atomic_update(reinterpret_cast<As*>(address), kind,
                                             static_cast<As>(value), place, scope));
 }
-/// Performs an operation on the bits, as an unsigned type of the same size.
+/// Performs an operation on the bits of the value, as an unsigned integer of the same size.
 template <class Bits, class T>
 inline T atomic_compare(T* address, T expected, T desired, Place place,
                         AtomicScope scope = AtomicScope::device, int order = simt::unstated_order) {
@@ -46,7 +45,7 @@ inline T atomic_compare(T* address, T expected, T desired, Place place,
   __builtin_memcpy(static_cast<void*>(&old), &before, sizeof(T));
   return old;
 }
-/// Applies any change to any type by a compare-and-swap loop; returns the old value.
+/// Replaces the value by change(value) in a compare-and-swap loop. Returns the old value.
 template <class Bits, class T, class Change>
 inline T atomic_change_bits(T* address, Change change, Place place = Place::current(),
                             AtomicScope scope = AtomicScope::device,
@@ -68,7 +67,7 @@ inline T atomic_change_bits(T* address, Change change, Place place = Place::curr
 
 }  // namespace rung::cuda
 
-// Defines one function for one type in its three scopes.
+// Defines one function for one type in all three scopes.
 #define RUNG_ATOMIC_SCOPED(name, type, kind, operand, scope)                            \
   inline type name(type* address, type value,                                           \
                    rung::cuda::Place place = rung::cuda::Place::current()) {            \
@@ -99,7 +98,7 @@ RUNG_ATOMIC(atomicExch, float, exchange, value)
 RUNG_ATOMIC(atomicExch, double, exchange, value)
 RUNG_ATOMIC(atomicSub, int, add, -value)
 RUNG_ATOMIC(atomicSub, unsigned int, add, -value)
-// Modular increment and decrement with the limit `value`.
+// Increment and decrement modulo the limit `value`.
 RUNG_ATOMIC(atomicInc, unsigned int, increment, value)
 RUNG_ATOMIC(atomicDec, unsigned int, decrement, value)
 #undef RUNG_ATOMIC_INTEGERS
@@ -125,7 +124,7 @@ RUNG_COMPARE(unsigned short, unsigned short)
 #undef RUNG_COMPARE
 #undef RUNG_COMPARE_SCOPED
 
-// Vectors are added per element, each atomically, as documented for the chip.
+// Vectors are added element by element, each atomically, as documented for GPUs.
 inline float2 atomicAdd(float2* address, float2 value,
                         rung::cuda::Place place = rung::cuda::Place::current()) {
   return {atomicAdd(&address->x, value.x, place), atomicAdd(&address->y, value.y, place)};

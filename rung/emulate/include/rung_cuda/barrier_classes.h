@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuda::barrier, cuda::memcpy_async and cuda::pipeline. Copies into shared memory land late: when a
-// thread waits for their barrier or pipeline stage.
+// cuda::barrier, cuda::memcpy_async and cuda::pipeline. Copies into shared memory land as late as
+// possible: when a thread waits for their barrier or pipeline stage.
 #pragma once
 
 #include "rung/simt/async_copy.hpp"
@@ -25,7 +25,7 @@ class barrier {
     rung::simt::mbarrier_init(one->word(), static_cast<int>(expected), place);
     one->phase_ = 0;
   }
-  /// Arrives. The token is the state of the arrival's phase.
+  /// Arrives at the barrier. The token is the state of the current phase.
   [[nodiscard]] arrival_token arrive(long count = 1, RungPlace place = RungPlace::current()) {
     const arrival_token token = rung::simt::mbarrier_state(word(), place);
     rung::simt::mbarrier_arrive(word(), 0, place, static_cast<int>(count));
@@ -54,7 +54,7 @@ template <thread_scope scope, class Completion>
 inline std::uint64_t* barrier_native_handle(barrier<scope, Completion>& one) {
   return reinterpret_cast<std::uint64_t*>(&one);
 }
-/// Announces bytes of copies (expect_tx) and arrives.
+/// Announces `bytes` bytes of copies (expect_tx) and arrives.
 template <thread_scope scope, class Completion>
 inline typename barrier<scope, Completion>::arrival_token barrier_arrive_tx(
     barrier<scope, Completion>& one, long count, long bytes,
@@ -70,7 +70,7 @@ inline void barrier_expect_tx(barrier<scope, Completion>& one, long bytes,
                               RungPlace place = RungPlace::current()) {
   rung::simt::mbarrier_expect(barrier_native_handle(one), static_cast<std::uint32_t>(bytes), place);
 }
-/// Issues a copy by one thread whose bytes the barrier counts; they are announced separately.
+/// Issues a copy by one thread. The barrier counts its bytes, which must be announced separately.
 template <class T, class Size, thread_scope scope, class Completion>
 inline void memcpy_async_tx(T* to, const T* from, Size bytes, barrier<scope, Completion>& one,
                             RungPlace place = RungPlace::current()) {
@@ -88,14 +88,14 @@ struct aligned_size_t {
 
 enum class pipeline_role { producer, consumer };
 
-/// Shared state of a pipeline: per stage, one barrier for the producers' commits and one for the
-/// consumers.
+/// Shared state of a pipeline: per stage, a barrier for the producers' commits and a barrier for
+/// the consumers' releases.
 template <thread_scope scope, unsigned char stages>
 struct pipeline_shared_state {
   std::uint64_t rung_full[stages], rung_empty[stages];
 };
 
-/// A pipeline of a single thread, or of a group, in which barriers pass the stages on.
+/// Pipeline of a single thread, or of a group whose stages are handed over by barriers.
 template <thread_scope scope>
 class pipeline {
  public:
@@ -103,7 +103,7 @@ class pipeline {
   pipeline(std::uint64_t* full, std::uint64_t* empty, unsigned stages)
       : full_(full), empty_(empty), stages_(stages) {}
   void producer_acquire(RungPlace place = RungPlace::current()) {
-    // A stage that has never been used is empty.
+    // Unused stages are empty.
     if (full_ != nullptr) await(empty_, produced_, 1, place);
   }
   void producer_commit(RungPlace place = RungPlace::current()) {
@@ -134,8 +134,8 @@ class pipeline {
       await(full_, produced_ - prior - 1, 0, place);
     }
   }
-  /// Returns the barrier that copies of the current stage signal; null: the thread waits for its
-  /// own.
+  /// Returns the barrier that copies of the current stage signal; null if threads wait for their
+  /// own copies.
   std::uint64_t* rung_barrier() {
     return full_ != nullptr ? full_ + produced_ % stages_ : nullptr;
   }
@@ -181,7 +181,7 @@ inline pipeline<scope> make_pipeline(const Group& group,
   const auto first = static_cast<unsigned>(producers);
   return rung_make_pipeline(group, state, first, size - first, place);
 }
-/// Makes a pipeline in which each thread states its role.
+/// Makes a pipeline in which each thread gives its role.
 template <class Group, thread_scope scope, unsigned char stages>
 inline pipeline<scope> make_pipeline(const Group& group,
                                      pipeline_shared_state<scope, stages>* state,
@@ -225,8 +225,8 @@ inline void memcpy_async(void* to, const void* from, size_t bytes, Sync&& sync,
     rung::simt::async_load(to, from, bytes, barrier, place);
   }
 }
-/// Copies by the group's threads, one word each in turn. If a barrier tracks the copy, the first
-/// thread issues it as a whole.
+/// Copies word by word, distributed over the group's threads. If a barrier tracks the copy, the
+/// first thread issues it as one copy.
 template <class Group, class T, class From, class Sync>
   requires requires(const Group& g) { g.thread_rank(); }
 inline void memcpy_async(const Group& group, T* to, const From* from, size_t bytes, Sync&& sync,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interface of rewritten sources: shared variables, and the identity of the running kernel.
+// Runtime interface of rewritten sources: shared variables, and the identity of the running kernel.
 #pragma once
 
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include "rung/simt/sync.hpp"
 #include "rung_cuda/words.h"
 
-// Excludes the launch's own code from the kernel's record.
+// Excludes code of the launch from the kernel's record.
 #define RUNG_UNSEEN __attribute__((no_sanitize("thread"), no_sanitize_coverage))
 
 namespace rung::cuda {
@@ -17,7 +17,7 @@ namespace rung::cuda {
 using simt::Place;
 
 /// Registers a shared variable of the program and returns its number; its offset depends on the
-/// kernel. `scope` is the mangled name of a type in the declaring function, `type` that of the
+/// kernel. `scope`: mangled name of a type in the declaring function; `type`: mangled name of the
 /// variable's type.
 int register_shared(size_t bytes, size_t alignment, const char* scope, const char* type);
 
@@ -29,7 +29,7 @@ struct SharedLayout {
 
 /// State shared by the threads of one launch.
 struct LaunchData {
-  const char* kernel;  // mangled name; null until the first thread has started
+  const char* kernel;  // mangled name; null until the first thread starts
   const SharedLayout* layout;
   size_t static_begin;  // offset of static behind dynamic shared memory
   size_t shared_end;    // end of the shared memory in use so far
@@ -71,7 +71,7 @@ struct DecayedType<T[]> {
 template <class T>
 using Decayed = typename DecayedType<T>::Type;
 
-/// A kernel argument, as described by findings.
+/// Kernel argument, as findings describe it.
 struct Argument {
   const void* pointer = nullptr;  // valid if type is not null
   const char* type = nullptr;     // mangled target type
@@ -96,19 +96,19 @@ Argument describe_argument(const T& value) {
   }
 }
 
-/// A kernel with a known signature: calls it with arguments given by address.
+/// Kernel with a known signature: calls it with arguments given by address.
 struct KernelEntry {
   const void* code;
   const char* name;  // mangled
   void (*invoke)(const void* code, void** arguments);
-  const size_t* sizes;  // of each parameter
+  const size_t* sizes;  // size of each parameter
   int count;
-  /// Describes the first `most` arguments for findings.
+  /// Describes at most `most` arguments for findings.
   void (*describe)(void** arguments, Argument* to, int most);
 };
 int register_kernel(const KernelEntry& kernel);
 
-/// Type in which a kernel's argument is stored: a reference becomes an address.
+/// Type in which a kernel argument is stored: the address for a reference.
 template <class Parameter>
 struct Passed {
   using Type = std::remove_cv_t<Parameter>;
@@ -156,13 +156,13 @@ KernelEntry describe(void (*kernel)(Parameters...), const char* name) {
           &Signature<Parameters...>::describe};
 }
 
-/// Launch requirements and promises of a kernel's declaration; zeros: none.
+/// Launch requirements in a kernel's declaration; zeros if there are none.
 struct Demands {
   unsigned max_threads = 0;      // of __launch_bounds__: threads per block
   unsigned max_cluster = 0;      // of __launch_bounds__: blocks per cluster
   dim3 cluster = dim3(0, 0, 0);  // of __cluster_dims__
-  /// Sets the limits. The minimum number of blocks per SM concerns registers, which are not
-  /// allocated here.
+  /// Sets the limits. The minimum number of blocks per SM limits registers, which are not allocated
+  /// here.
   constexpr void launch_bounds(unsigned threads, unsigned = 0, unsigned cluster_blocks = 0) {
     max_threads = threads;
     max_cluster = cluster_blocks;
@@ -172,7 +172,7 @@ struct Demands {
     cluster.y = y;
     cluster.z = z;
   }
-  /// Number of __restrict__ parameters that are described.
+  /// Limit of the __restrict__ parameters that are described.
   static constexpr int max_restricted = 12;
   const char* restricted_names[max_restricted] = {};
   constexpr void restricted(int parameter, const char* name) {
@@ -192,7 +192,7 @@ struct DemandsOf {
   static inline const int number = register_demands(typeid(Tag).name(), find());
 };
 
-/// Selects the overload that can be a kernel.
+/// Returns the overload that can be a kernel.
 template <class... Parameters>
 constexpr auto only_kernel(void (*kernel)(Parameters...)) {
   return kernel;
@@ -203,11 +203,11 @@ struct Kernel {
   static inline const int number = register_kernel(describe(kernel, typeid(Tag).name()));
 };
 
-/// Records the running kernel. Fails the launch if it violates the kernel's requirements; ends a
-/// program that calls a kernel as a function.
+/// Records the running kernel. Fails the launch if it violates the kernel's requirements, and ends
+/// a program that calls a kernel as a function.
 void begin_kernel(const char* name);
 
-/// Computed when the program is loaded: inside a kernel, a call of name() would be recorded.
+/// Computed at load time, since inside a kernel the call of name() would be recorded.
 template <class Tag>
 struct NameOf {
   static inline const char* const name = typeid(Tag).name();
@@ -217,8 +217,8 @@ struct NameOf {
 void suspend_recording();
 void resume_recording();
 
-/// Placed at the start of a kernel with its parameter types. On a chip parameters are bits that no
-/// thread copies or destroys; here each thread does both, unrecorded.
+/// Object at the start of a kernel, with its parameter types. On a GPU no thread copies or destroys
+/// parameters; here each thread does, unrecorded.
 template <bool trivial>
 struct ParameterGuard {};
 template <>

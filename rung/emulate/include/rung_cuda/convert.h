@@ -31,8 +31,8 @@ inline T whole(T x) {
   if constexpr (rounding == ru) return ceil(x);
   return floor(x);
 }
-/// Converts an integral value to an integer type: saturates, and NaN gives zero (64 bits: only the
-/// sign bit set).
+/// Converts an integral floating-point value to an integer type with saturation. NaN gives 0
+/// (64-bit types: only the sign bit set).
 template <class To, class From>
 inline To clamped(From x) {
   constexpr bool is_signed = To(-1) < To(0);

@@ -14,8 +14,8 @@ template <class T, int size_x, BlockScanAlgorithm = BLOCK_SCAN_RAKING, int size_
 class BlockScan {
   static constexpr int threads = size_x * size_y * size_z;
   static constexpr int warps = (threads + 31) / 32;
-  /// Calls the prefix callback with the block's total; the first lane's result is the prefix of all
-  /// items.
+  /// Calls the prefix callback with the block's total. Its result in the first lane is the prefix
+  /// of all items.
   template <class Prefix>
   static constexpr bool is_prefix = std::is_invocable_r_v<T, Prefix&, T>;
 
@@ -137,7 +137,7 @@ class BlockScan {
     T aggregate;
     inclusive(inputs, outputs, operation, aggregate, Asked<Prefix>{*this, prefix});
   }
-  /// Scans without an initial value: the block's first output is unchanged.
+  /// Scans without an initial value: the block's first output equals its input.
   template <int items, class Operation>
   __device__ void ExclusiveScan(T (&inputs)[items], T (&outputs)[items], Operation operation) {
     T aggregate;
@@ -172,7 +172,7 @@ class BlockScan {
   typedef T One[1];
   __device__ static One& one(T& item) { return reinterpret_cast<One&>(item); }
 
-  // Prefix of all items, if any; called by all threads.
+  // Absent prefix of all items; a callback is called by all threads.
   struct NoPrefix {
     static constexpr bool there = false;
     __device__ T operator()(const T& aggregate) const { return aggregate; }
@@ -231,7 +231,8 @@ class BlockScan {
     for (int i = 1; i < items; ++i) sum = operation(sum, inputs[i]);
     return sum;
   }
-  /// Combines the values of the preceding threads, if there are any, and those of all.
+  /// Returns the combination of the preceding threads' values, if there are any, and that of all
+  /// values.
   template <class Operation>
   __device__ bool scan(const T& input, Operation operation, T& before, T& aggregate) {
     const int thread = rung::cuda::thread_of_block();

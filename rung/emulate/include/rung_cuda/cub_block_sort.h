@@ -90,7 +90,7 @@ class BlockRadixSort {
   TempStorage& storage_;
 };
 
-/// Sorts by comparison, stably. An item's rank is the number of items before it, counted in shared
+/// Sorts by comparison, stably. An item's rank is its number of predecessors, counted in shared
 /// memory.
 template <class Key, int size_x, int items, class Value = NullType, int size_y = 1, int size_z = 1>
 class BlockMergeSort {

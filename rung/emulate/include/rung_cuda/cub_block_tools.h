@@ -59,8 +59,8 @@ class BlockDiscontinuity {
   __device__ explicit BlockDiscontinuity(TempStorage& storage) : storage_(storage) {}
   __device__ BlockDiscontinuity() : storage_(own_storage<TempStorage, BlockDiscontinuity>()) {}
 
-  /// Flags heads; the first item of the block is a head, or is compared with the predecessor tile's
-  /// last item.
+  /// Flags heads. The first item of the block is a head, unless it is compared with the last item
+  /// of the predecessor tile.
   template <int items, class Flag, class Differ>
   __device__ void FlagHeads(Flag (&heads)[items], T (&inputs)[items], Differ differ) {
     Neighbors::exchange(storage_, inputs);
@@ -120,8 +120,8 @@ class BlockAdjacentDifference {
   __device__ BlockAdjacentDifference()
       : storage_(own_storage<TempStorage, BlockAdjacentDifference>()) {}
 
-  /// Computes differences to the left; the block's first item is copied, or uses the predecessor
-  /// tile's last item.
+  /// Computes differences to the left. The block's first item is copied, or uses the last item of
+  /// the predecessor tile.
   template <int items, class Output, class Difference>
   __device__ void SubtractLeft(T (&inputs)[items], Output (&outputs)[items],
                                Difference difference) {
@@ -134,8 +134,8 @@ class BlockAdjacentDifference {
     Neighbors::exchange(storage_, inputs);
     subtract_left(inputs, outputs, difference, &before);
   }
-  /// Computes differences to the right; the block's last item is copied, or uses the successor
-  /// tile's first item.
+  /// Computes differences to the right. The block's last item is copied, or uses the first item of
+  /// the successor tile.
   template <int items, class Output, class Difference>
   __device__ void SubtractRight(T (&inputs)[items], Output (&outputs)[items],
                                 Difference difference) {
@@ -182,7 +182,8 @@ class BlockShuffle {
   __device__ explicit BlockShuffle(TempStorage& storage) : storage_(storage) {}
   __device__ BlockShuffle() : storage_(own_storage<TempStorage, BlockShuffle>()) {}
 
-  /// Returns in `output` the item of the thread `distance` away; unchanged if there is none.
+  /// Returns in `output` the item of the thread `distance` later; leaves it unchanged if there is
+  /// none.
   __device__ void Offset(T input, T& output, int distance = 1) {
     const int from = put(input) + distance;
     if (from >= 0 && from < threads) output = storage_.items[from];
@@ -191,7 +192,7 @@ class BlockShuffle {
     const unsigned from = static_cast<unsigned>(put(input)) + distance;
     output = storage_.items[from % threads];
   }
-  /// Shifts all items by one; the first or last of the block is unchanged.
+  /// Shifts all items by one position; leaves the first or last item of the block unchanged.
   template <int items>
   __device__ void Up(T (&inputs)[items], T (&outputs)[items]) {
     const int thread = put(inputs[items - 1]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB merge sorts and segmented sorts, transformations, and utilities of its examples.
+// CUB merge sorts and segmented sorts, transformations, and utilities used by CUB's examples.
 #pragma once
 
 #include "rung_cuda/cub_device.h"
@@ -13,7 +13,7 @@
 
 namespace rung::cuda {
 
-/// Sorts stably, with a buffer of the same size. `values` may be null.
+/// Sorts stably, with buffers of the same size. `values` may be null.
 template <class Keys, class Values, class Key, class Value, class Compare>
 __device__ void merge_sort(Keys keys, Values values, Key* spare_keys, Value* spare_values,
                            long long count, Compare before) {
@@ -35,7 +35,7 @@ __device__ void merge_sort(Keys keys, Values values, Key* spare_keys, Value* spa
     }
   }
 }
-/// Returns the temporary storage that a call needs.
+/// Returns the bytes of temporary storage that a call needs.
 template <class Key, class Value>
 struct SpareRoom {
   size_t for_keys, bytes;

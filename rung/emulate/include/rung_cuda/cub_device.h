@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB device-wide reductions and scans. A call without storage returns the required size.
+// CUB device-wide reductions and scans. A call without storage returns the required bytes.
 #pragma once
 
 #include <limits>
@@ -8,7 +8,7 @@
 
 namespace rung::cuda {
 
-/// Returns true, and the size in `bytes`, if the call only queries the storage size.
+/// Returns true, and the required size in `bytes`, if the call only queries the storage size.
 inline bool asks_for_storage(void* storage, size_t& bytes, size_t needed = 1) {
   if (storage == nullptr) bytes = needed;
   return storage == nullptr;
@@ -154,7 +154,7 @@ struct DeviceScan {
     });
   }
 
-  // In-place scan.
+  // Scans in place.
   template <class Data, class Count>
   requires(std::is_integral_v<Count>) static cudaError_t
       ExclusiveSum(void* storage, size_t& bytes, Data data, Count count,
@@ -168,7 +168,7 @@ struct DeviceScan {
     return InclusiveSum(storage, bytes, data, data, count, stream);
   }
 
-  // Scan within runs of equal keys.
+  // Scans within runs of equal keys.
   template <class Keys, class In, class Out, class Operation, class T, class Count,
             class Equal = Equality>
   static cudaError_t ExclusiveScanByKey(void* storage, size_t& bytes, Keys keys, In in, Out out,

@@ -25,7 +25,7 @@ struct DeviceSelect {
     return select(storage, bytes, in, out, found, count, stream,
                   [=](Count i) { return i == 0 || !(in[i] == in[i - 1]); });
   }
-  // In-place selection.
+  // Selects in place.
   template <class Data, class Found, class Count, class Predicate>
   requires(std::is_integral_v<Count>) static cudaError_t
       If(void* storage, size_t& bytes, Data data, Found found, Count count, Predicate predicate,
@@ -68,7 +68,8 @@ struct DeviceSelect {
   }
 };
 
-/// Moves selected items to the front in order, and the rest behind them in reverse order.
+/// Partition: moves selected items to the front in order, and the others behind them in reverse
+/// order.
 struct DevicePartition {
   template <class In, class Out, class Found, class Count, class Predicate>
   static cudaError_t If(void* storage, size_t& bytes, In in, Out out, Found found, Count count,
@@ -96,7 +97,7 @@ struct DevicePartition {
 };
 
 struct DeviceRunLengthEncode {
-  /// Finds runs of length two and more: their offsets and lengths.
+  /// Finds runs of at least two items: offsets and lengths.
   template <class In, class Begins, class Lengths, class Found, class Count>
   static cudaError_t NonTrivialRuns(void* storage, size_t& bytes, In in, Begins begins,
                                     Lengths lengths, Found found, Count count,
@@ -179,8 +180,7 @@ struct DeviceHistogram {
       }
     });
   }
-  /// Counts values in levels - 1 bins of equal width; values outside of [lowest, highest) are
-  /// ignored.
+  /// Counts values in levels - 1 bins of equal width. Values outside [lowest, highest) are ignored.
   template <class In, class Bin, class Level, class Count>
   static cudaError_t HistogramEven(void* storage, size_t& bytes, In in, Bin* histogram, int levels,
                                    Level lowest, Level highest, Count count,

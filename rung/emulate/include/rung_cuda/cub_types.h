@@ -41,7 +41,7 @@ struct KeyValuePair {
   Key key;
   Value value;
 };
-/// Selects the larger value; the smaller index among equal ones.
+/// Operator that selects the larger value, and of equal values the smaller index.
 struct ArgMax {
   template <class T, class Index>
   __host__ __device__ KeyValuePair<Index, T> operator()(const KeyValuePair<Index, T>& a,
@@ -125,7 +125,7 @@ struct NullType {};
 template <class Operation, class T>
 inline constexpr bool is_operation = std::is_invocable_r_v<T, Operation&, T, T>;
 
-/// Storage in the block's shared memory, of a collective that is given none.
+/// Storage in the block's shared memory for a collective constructed without storage.
 template <class Storage, class Collective>
 __device__ inline Storage& own_storage() {
   return rung::cuda::shared_variable<Storage, Collective, alignof(Storage)>();

@@ -52,7 +52,7 @@ class WarpReduce {
   __device__ T TailSegmentedReduce(T input, Flag tail, Operation operation) {
     const rung::cuda::LaneGroup group(width);
     const unsigned tails = __ballot_sync(group.mask, tail ? 1 : 0) & group.mask;
-    // A segment begins behind each tail.
+    // Segments begin behind each tail.
     return segmented(group, input, operation, tails << 1 & ~(~0u >> (31 - lane_of_warp())));
   }
   template <class Flag>
@@ -66,7 +66,7 @@ class WarpReduce {
 
  private:
   __device__ static int lane_of_warp() { return rung::cuda::thread_of_block() % 32; }
-  /// Reduces within segments. `next`: mask of the warp's later lanes at which segments begin.
+  /// Reduces within segments. `next`: mask of the warp's later lanes that begin segments.
   template <class Operation>
   __device__ static T segmented(const rung::cuda::LaneGroup& group, T value, Operation operation,
                                 unsigned next) {
@@ -103,7 +103,7 @@ class WarpScan {
       void InclusiveScan(T input, T& output, T initial, Operation operation) {
     output = operation(initial, rung::cuda::scan_lanes(input, operation, width));
   }
-  /// Scans without an initial value: the first lane's output is unchanged.
+  /// Scans without an initial value: the first lane's output equals its input.
   template <class Operation>
   __device__ void ExclusiveScan(T input, T& output, Operation operation) {
     T aggregate;

@@ -57,7 +57,7 @@
   cublasStatus_t cublas##L##trsv##bits(cublasHandle_t, cublasFillMode_t, cublasOperation_t,       \
                                        cublasDiagType_t, Int n, const T* a, Int lda, T* x,        \
                                        Int incx);
-/// gemm: C = alpha op(A) op(B) + beta C, single and batched.
+/// gemm: C = alpha op(A) op(B) + beta C; single and batched.
 #define RUNG_CUBLAS_GEMM(L, T, Int, bits)                                                        \
   cublasStatus_t cublas##L##gemm##bits(cublasHandle_t, cublasOperation_t, cublasOperation_t,     \
                                        Int m, Int n, Int k, const T* alpha, const T* a, Int lda, \
@@ -93,7 +93,7 @@
                                     Int incx);                                               \
   cublasStatus_t cublasZdscal##bits(cublasHandle_t, Int n, const double* alpha,              \
                                     cuDoubleComplex* x, Int incx);
-/// Products with element types given at run time; the scalars have the type of the sums.
+/// Products whose element types are run-time values; scalars have the type of the sums.
 #define RUNG_CUBLAS_BY_NUMBER(Int, bits)                                                          \
   cublasStatus_t cublasGemmEx##bits(                                                              \
       cublasHandle_t, cublasOperation_t, cublasOperation_t, Int m, Int n, Int k,                  \

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLAS functions that rung does not implement: a call of one is a compile error that says so.
+// cuBLAS functions that rung does not implement: calling one is a compile error with an
+// explanation.
 #pragma once
 
 #include "rung_cuda/cublas_types.h"

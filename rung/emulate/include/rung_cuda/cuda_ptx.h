@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuda::ptx and cuda::device: mbarriers, bulk and tensor copies and clusters as functions, as far
-// as the programming guide uses them. rung_cuda/ptx_hopper.h has the same as instructions.
+// as the programming guide uses them. rung_cuda/ptx_hopper.h implements the instructions.
 #pragma once
 
 #include <type_traits>
@@ -15,7 +15,8 @@ using rung::ptx::SharedPlace;
 template <int number>
 using n32_t = std::integral_constant<int, number>;
 
-// Spaces, orders and scopes are distinct types, so that overloads distinguish directions.
+// State spaces, orders and scopes are distinct types, so that overloads distinguish copy
+// directions.
 struct space_global_t {};
 struct space_shared_t {};
 struct space_cluster_t {};
@@ -95,7 +96,7 @@ inline void barrier_cluster_wait(RungPlace place = RungPlace::current()) {
 inline unsigned get_sreg_cluster_ctarank() { return rung::ptx::special_cluster_ctarank(); }
 inline unsigned get_sreg_cluster_nctarank() { return rung::ptx::special_cluster_nctarank(); }
 
-// --- copies; those into shared memory signal the barrier ---
+// --- copies; loads into shared memory signal the barrier ---
 
 inline void cp_async_bulk(space_cluster_t, space_global_t, void* to, const void* from,
                           unsigned bytes, std::uint64_t* barrier,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of cudaGetDeviceProperties and cudaDeviceGetAttribute.
+// Device properties and attributes.
 #pragma once
 
 #include "rung_cuda/runtime_types.h"

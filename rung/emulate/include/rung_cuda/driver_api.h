@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Driver API functions that are runtime API functions under other names: contexts, memory, streams,
-// events, graphs. A device has one context, its primary one.
+// Driver API functions that equal runtime API functions: contexts, memory, streams, events, graphs.
+// A device has a single context, the primary one.
 #pragma once
 
 typedef cudaGraph_t CUgraph;
@@ -25,7 +25,7 @@ typedef cudaHostFn_t CUhostFn;
 /// Returns the allocation that holds an address; either result pointer may be null.
 CUresult cuMemGetAddressRange(CUdeviceptr* begin, size_t* bytes, CUdeviceptr address);
 
-// Defines name(parameters) as the runtime function `as` with these arguments.
+// Defines driver function `name` by a call of the runtime function `as`.
 #define RUNG_DRIVER(name, parameters, as, arguments) \
   inline CUresult name parameters { return rung::cuda::result(as arguments); }
 

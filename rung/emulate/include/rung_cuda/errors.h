@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of the runtime API with their numbers and the texts of cudaGetErrorString.
+// Error codes of the runtime API and their texts in cudaGetErrorString.
 #pragma once
 
 #define RUNG_CUDA_ERRORS(X)                                                                        \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // wmma fragments. A matrix is distributed over the warp: element 32 i + lane in row-major order is
-// x[i] of a lane. The chip's layout differs, and programs must not rely on either.
+// x[i] of the lane. A GPU's layout differs, and programs must not rely on either layout.
 #pragma once
 
 #include "rung/simt/fragment_product.hpp"
@@ -63,8 +63,8 @@ inline void fill_fragment(fragment<Use, m, n, k, T, Layout>& to,
   for (auto& x : to.x) x = value;
 }
 
-/// Checks the alignment of addresses, 32 bytes. (Fragments of sub-matrices start at multiples of 16
-/// rows or columns, so that a valid matrix satisfies it.)
+/// Checks that addresses are multiples of 32 bytes. (Fragments of sub-matrices start at multiples
+/// of 16 rows or columns, so valid matrices satisfy it.)
 template <class T>
 inline void rung_check(const T* address, unsigned stride, const RungPlace& place) {
   if (reinterpret_cast<size_t>(address) % 16 != 0) {
@@ -111,7 +111,7 @@ inline void store_matrix_sync(T* to, const fragment<accumulator, m, n, k, T>& fr
   });
 }
 
-/// The simulator's type of an operand.
+/// Element type of an operand in the simulator.
 template <class T>
 constexpr rung::simt::FragmentType rung_type() {
   using rung::simt::FragmentType;

@@ -27,8 +27,8 @@ RUNG_OPERATION(bit_or, a | b)
 RUNG_OPERATION(bit_xor, a ^ b)
 #undef RUNG_OPERATION
 
-/// Returns the reduction in every thread of the group, combined in order of rank so that the result
-/// is reproducible.
+/// Returns the reduction in every thread of the group. Values are combined in order of rank, so
+/// that the result is reproducible.
 template <class Group, class T, class Operation>
 inline T reduce(const Group& group, T value, Operation operation,
                 RungPlace place = RungPlace::current()) {
@@ -67,8 +67,8 @@ inline T exclusive_scan(const Group& group, T value, RungPlace place = RungPlace
   return exclusive_scan(group, value, plus<T>{}, place);
 }
 
-/// Calls function(to, from, bytes) for each word that the calling thread copies; words are as wide
-/// as the alignment of both ends allows, as the chip's instructions are.
+/// Calls function(to, from, bytes) for each word that the calling thread copies. Words are as wide
+/// as both alignments allow, as in GPU code.
 template <class Group, class Function>
 __forceinline__ void rung_for_each_word(const Group& group, void* to, const void* from,
                                         size_t bytes, Function function) {
@@ -78,8 +78,8 @@ __forceinline__ void rung_for_each_word(const Group& group, void* to, const void
     function(static_cast<char*>(to) + i, static_cast<const char*>(from) + i, unit);
   }
 }
-/// Issues the calling thread's part of a copy. It lands when the thread waits; immediately if the
-/// destination is not shared memory.
+/// Issues the calling thread's part of a copy. It lands when the thread waits, or immediately if
+/// the destination is not shared memory.
 template <class Group>
 __forceinline__ void rung_copy(const Group& group, void* to, const void* from, size_t bytes,
                                RungPlace place) {

@@ -69,7 +69,7 @@ constexpr unsigned __sad(int x, int y, unsigned z) {
   return z + (x > y ? static_cast<unsigned>(x) - static_cast<unsigned>(y)
                     : static_cast<unsigned>(y) - static_cast<unsigned>(x));
 }
-// Shifts the pair high:low; the count wraps at 32 or, for _lc and _rc, saturates there.
+// Shifts the pair high:low. The count wraps at 32, or saturates at 32 for _lc and _rc.
 constexpr unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
   return static_cast<unsigned>(((static_cast<uint64_t>(high) << 32 | low) << (shift & 31)) >> 32);
 }

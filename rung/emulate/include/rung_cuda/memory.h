@@ -28,14 +28,14 @@ RUNG_STORE(__stcs)
 RUNG_STORE(__stwt)
 #undef RUNG_STORE
 
-// Hooks of the recorder, with the signatures that g++ expects.
+// The recorder's hooks, with the signatures that g++ requires.
 extern "C" {
 void __tsan_read_range(void* address, long bytes);
 void __tsan_write_range(void* address, long bytes);
 }
 
-/// memcpy, memmove and memset that record their accesses, since the compiler emits no hooks for the
-/// originals. Copies of 1, 2, 4, 8 or 16 bytes become loads and stores, which have hooks. A
+/// memcpy, memmove and memset with recorded accesses, since the compiler emits no hooks for these
+/// functions. Copies of 1, 2, 4, 8 or 16 bytes become loads and stores, which have hooks. A
 /// thread's own variables are excluded: they can stay in registers unless their address is taken.
 namespace rung::cuda::hooked {
 #define RUNG_HOOKED inline __attribute__((always_inline))
@@ -68,12 +68,13 @@ RUNG_HOOKED void* memset(void* to, int value, size_t bytes) {
 }  // namespace rung::cuda::hooked
 
 namespace rung::cuda {
-/// Returns true for addresses in the calling thread's block's shared memory, dynamic or static.
+/// Returns true for addresses in the shared memory, dynamic or static, of the calling thread's
+/// block.
 bool in_shared(const void* address);
 bool in_kernel();
 unsigned dynamic_shared_bytes();
 
-/// Registration of a __constant__ variable: kernels may only read it.
+/// Registers a __constant__ variable, which kernels may only read.
 struct ConstantVariable {
   ConstantVariable(const volatile void* begin, size_t bytes, const char* name,
                    const char* file = __builtin_FILE());

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floating-point functions that the C library lacks: minimum and maximum of all pairs of types,
-// CUDA's own functions, and the fast approximations. Functions that are approximate on the chip are
-// computed as accurately as the C library can, so programs must not rely on their last bits on
-// either side.
+// Floating-point functions that the C library lacks: minimum and maximum of mixed types, CUDA's own
+// functions, and fast approximations. Functions that are approximate on a GPU are as accurate here
+// as the C library, so programs must not rely on their last bits on either side.
 #pragma once
 
 #include <math.h>
 
-// Macros, because the C library declares functions of these names for its own use.
+// Macros, since the C library declares functions of these names for its own use.
 #define __expf(x) expf(x)
 #define __exp10f(x) exp10f(x)
 #define __logf(x) logf(x)
@@ -36,7 +35,7 @@
 #define CUDART_LN2_F 0.693147181f
 #define CUDART_L2E_F 1.442695041f
 
-// Declared as in CUDA, not as templates, so that a program's templates are overloads.
+// Functions, as in CUDA, so that a program's templates of these names are overloads.
 #define RUNG_EXTREMES(result, a, b)                                                  \
   constexpr result min(a x, b y) {                                                   \
     return static_cast<result>(x) < static_cast<result>(y) ? static_cast<result>(x)  \
@@ -59,7 +58,7 @@ RUNG_EXTREMES(unsigned long long, unsigned long long, unsigned long long)
 RUNG_EXTREMES(unsigned long long, long long, unsigned long long)
 RUNG_EXTREMES(unsigned long long, unsigned long long, long long)
 #undef RUNG_EXTREMES
-// The other operand is returned for a NaN, as on the chip.
+// Returns the other operand for a NaN, as on a GPU.
 #define RUNG_EXTREMES(result, a, b)                                                            \
   inline result min(a x, b y) { return fmin(static_cast<result>(x), static_cast<result>(y)); } \
   inline result max(a x, b y) { return fmax(static_cast<result>(x), static_cast<result>(y)); }

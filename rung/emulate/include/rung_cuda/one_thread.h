@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device-wide algorithms of CUB and Thrust: one simulated thread runs each as a sequential loop.
-// Every access is checked; counters do not reflect a chip's algorithm.
+// Device-wide algorithms of CUB and Thrust, each run by one simulated thread as a sequential loop.
+// All accesses are checked; counters do not reflect a GPU's algorithm.
 #pragma once
 
-// CUB and Thrust include assertions and clocks; this part of <chrono> costs a third of the whole.
+// CUB and Thrust include assertions and clocks. This part of <chrono> takes a third of the compile
+// time of all of it.
 #include <bits/chrono.h>
 #include <cassert>
 
@@ -14,7 +15,8 @@
 
 namespace rung::cuda {
 
-// Written as `rung emulate` would rewrite it, since system headers are not rewritten.
+// Written in the form that `rung emulate` rewrites kernels to, since system headers are not
+// rewritten.
 template <class Body>
 void one_thread(Body body) {
   struct rung_kernel {};
@@ -27,7 +29,7 @@ cudaError_t run_in_one_thread(cudaStream_t stream, Body body) {
   return cudaPeekAtLastError();
 }
 
-/// Element type; for thrust::device_ptr the type that its references denote.
+/// Element type of an iterator; for thrust::device_ptr, the type that its references denote.
 template <class Iterator, class = void>
 struct Element {
   using type = std::remove_cvref_t<decltype(*std::declval<Iterator>())>;

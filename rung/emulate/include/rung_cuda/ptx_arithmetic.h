@@ -6,7 +6,7 @@
 
 namespace rung::ptx {
 
-/// Unsigned type for computations that wrap.
+/// Unsigned type of the same size, whose arithmetic wraps.
 template <class T>
 using Bits = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
 
@@ -213,7 +213,7 @@ inline T copysign(T a, T b) {
   return ::copysign(b, a);
 }
 
-// Comparisons; the variants with suffix u are true for NaN.
+// Comparisons. Variants with suffix u are true for NaN.
 #define RUNG_COMPARE(name, operation)         \
   template <class T>                          \
   inline bool compare_##name(T a, T b) {      \

@@ -57,7 +57,8 @@ template <class T>
 inline T funnel_right_clamped(T a, T b, unsigned c) {
   return __funnelshift_rc(a, b, c);
 }
-/// Computes lop3: bit i of `table` is the result where a, b, c are the bits of i, a the highest.
+/// Computes lop3: each result bit is bit (a b c) of `table`, where a is the most significant index
+/// bit.
 template <class T>
 inline T lop3(T a, T b, T c, unsigned table) {
   T result = 0;

@@ -10,7 +10,7 @@ namespace rung::ptx {
 template <class T>
 inline constexpr bool is_real = std::is_floating_point_v<T> || is_small<T>;
 
-/// Rounds to a type that is not wider, in one step.
+/// Rounds in one step to a type that is not wider.
 template <class To, cuda::Rounding rounding, class From>
 inline To narrowed(From x) {
   if constexpr (std::is_same_v<To, f16> || std::is_same_v<To, bf16>) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of Thrust.
+// Forwarding header: rung_cuda/thrust_*.h has all of Thrust.
 #pragma once
 
 #include "rung_cuda/thrust_choices.h"

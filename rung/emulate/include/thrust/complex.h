@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of Thrust: its complex numbers are the C++ library's.
+// Thrust's complex numbers, which are those of the C++ library.
 #pragma once
 
 #include <complex>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A collective of CUB.
+// Forwarding header: implemented in rung_cuda/cub_block_sort.h.
 #pragma once
 
 #include "rung_cuda/cub_block_sort.h"

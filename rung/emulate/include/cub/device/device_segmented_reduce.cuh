@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An algorithm of CUB.
+// Forwarding header: implemented in rung_cuda/cub_select.h.
 #pragma once
 
 #include "rung_cuda/cub_select.h"
