@@ -13,7 +13,7 @@
 namespace rung::emulate {
 namespace {
 
-/// Returns the value of a string literal, as far as PTX needs it.
+/// Returns the value of a string literal; of escapes, those that occur in PTX.
 std::string literal_text(std::string_view literal) {
   const std::size_t open = literal.find('"');
   if (literal.substr(0, open).ends_with('R')) {
@@ -71,7 +71,7 @@ bool read_assembly(const TokenStream& tokens, std::size_t open, std::size_t clos
       }
       if (tokens[i].kind != TokenKind::string || !tokens[i + 1].is("(")) return false;
       one.constraint = literal_text(tokens[i].text);
-      // Constraints that name registers of other machines, such as rax, are not PTX.
+      // Constraints that name other machines' registers, such as rax, are not PTX.
       if (one.constraint.find_first_not_of("=+&hrlfdnqbC") != std::string::npos) return false;
       const std::size_t end = tokens.closing(i + 1);
       one.expression = tokens.text(i + 2, end);
@@ -260,7 +260,8 @@ void rewrite_assembly(TokenStream& tokens) {
       continue;
     }
     if (trimmed(assembly.text).empty()) {
-      // A compiler barrier. Its register operands may have types that g++ cannot constrain.
+      // A compiler barrier. Register operands are dropped, since g++ cannot constrain some of their
+      // types.
       if (!assembly.operands.empty()) {
         tokens.replace(i, close + 1, "__asm__ volatile(\"\" ::: \"memory\")");
       }

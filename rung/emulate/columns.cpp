@@ -70,7 +70,7 @@ int agreement(std::string_view a, std::size_t i, std::string_view b, std::size_t
   return count;
 }
 
-/// Returns the word at a byte of a line, or a single character outside of words.
+/// Returns the word that contains a byte of a line; outside of words, the single character.
 std::string_view word_at(std::string_view line, std::size_t at) {
   std::size_t end = at;
   while (end < line.size() && in_word(line[end])) ++end;
@@ -79,7 +79,7 @@ std::string_view word_at(std::string_view line, std::size_t at) {
 
 struct Place {
   std::size_t at = 0;      // byte offset in the line
-  std::size_t length = 1;  // of the word there
+  std::size_t length = 1;  // length of the word at `at`
 };
 
 /// Returns the position in the user's line that corresponds to byte `at` of the rewritten line;

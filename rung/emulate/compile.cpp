@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each source is preprocessed, rewritten and compiled by the system's g++, several at a time.
+// Preprocesses, rewrites and compiles each source by the system's g++, several at a time.
 #include "rung/emulate/compile.hpp"
 
 #include <fmt/format.h>
@@ -38,8 +38,8 @@ bool is_object(const std::string& file) {
 }
 bool is_standard(const std::string& option) { return option.starts_with("-std="); }
 
-/// Returns the requested C++ standard, nvcc's default if none was; gnu++17 instead of an older one,
-/// since almost all older programs have the same meaning in it.
+/// Returns the requested C++ standard; nvcc's default if none was requested, and gnu++17 for older
+/// ones, in which almost all older programs have the same meaning.
 std::string standard_of(const Sources& sources) {
   std::string standard = "gnu++17";
   for (const std::string& one : sources.options) {
@@ -57,7 +57,7 @@ bool needs_newer(const std::string& preprocessed) {
   return preprocessed.find("/rung/simt/wgmma.hpp\"") != std::string::npos;
 }
 
-/// Environment variables that add include folders to g++; cleared when it runs.
+/// Environment variables that add include folders to g++, as empty values: cleared when g++ runs.
 const std::vector<std::pair<std::string, std::string>>& no_include_paths() {
   static const std::vector<std::pair<std::string, std::string>> variables = {
       {"CPATH", ""}, {"CPLUS_INCLUDE_PATH", ""}};
@@ -66,8 +66,8 @@ const std::vector<std::pair<std::string, std::string>>& no_include_paths() {
 
 std::vector<std::string> common_options(const Sources& sources, const Home& home,
                                         const std::string& standard) {
-  // Same options as for the simulator's own kernels, with line information through inlined
-  // functions for messages.
+  // The options of the simulator's own kernels, with line information through inlined functions for
+  // messages.
   std::vector<std::string> options = {"-O2",
                                       "-g1",
                                       "-gstatement-frontiers",
@@ -159,8 +159,8 @@ struct Rewritten {
   const std::string& stem;    // prefix of derived file names
 };
 
-/// Compiles to `output`, assembly (`how` is "-S") or an object ("-c"). A wrong launch causes many
-/// errors in our headers; they are replaced by messages in the user's terms if possible.
+/// Compiles to `output`: assembly if `how` is "-S", an object if "-c". A wrong launch causes many
+/// errors in rung's headers; they are replaced by messages in the user's terms if possible.
 void compile_rewritten(std::vector<std::string> command, const std::string& file,
                        const Rewritten& one, const std::string& how, const std::string& output) {
   std::vector<std::string> whole = command;
@@ -199,7 +199,7 @@ void compile_twice(const std::vector<std::string>& hooked, std::vector<std::stri
                    const std::string& file, const Rewritten& one, const std::string& object) {
   const std::string with = one.stem + ".s", without = one.stem + ".unhooked.s";
   for (const std::string& option : access_options(false, true)) bare.push_back(option);
-  // The hooked compilation reports the same errors in the user's terms; these are discarded.
+  // The hooked compilation reports the same errors in the user's terms, so these are discarded.
   bare.insert(bare.end(),
               {"-w", "-fpreprocessed", "-x", "c++-cpp-output", "-S", one.path, "-o", without});
   auto second = std::async(std::launch::async, [&] {
@@ -226,13 +226,14 @@ std::string object_of(const Sources& sources, const std::string& file) {
   return absolute(named ? sources.output : fs::path(file).stem().string() + ".o");
 }
 
-/// Constructor by which an object registers its library with the runtime on load.
+/// Source text of the constructor by which an object registers its library with the runtime on
+/// load.
 constexpr const char* registration =
     "\nextern \"C\" void rung_emulate_object(const void*);\n"
     "[[maybe_unused]] static const bool rung_object_known = "
     "(rung_emulate_object(&rung_object_known), true);\n";
 
-/// Returns the text without parts from the system's headers and ours.
+/// Returns the text without the parts from system headers and rung's headers.
 std::string users_text(const std::string& preprocessed) {
   std::string text;
   bool system = false;
@@ -250,7 +251,7 @@ std::string users_text(const std::string& preprocessed) {
   return text;
 }
 
-/// Functions whose calls in a program are redirected to the runtime.
+/// Functions of which a program's calls are redirected to the runtime.
 constexpr const char* wrapped[] = {"malloc", "free",    "_Znwm",   "_Znam", "_ZdlPv",
                                    "_ZdaPv", "_ZdlPvm", "_ZdaPvm", "clock"};
 
@@ -289,7 +290,8 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
   std::string standard = standard_of(sources);
   std::vector<std::string> options = common_options(sources, home, standard);
   // A compiler behind ccache may return the object of an equal source in another folder, whose
-  // debug information names the wrong files (hash_dir = false). This option is part of the ccache
+  // debug information names the wrong files (hash_dir = false). This option makes the folder part
+  // of the ccache key.
   // key.
   options.insert(options.begin(),
                  fmt::format("-frandom-seed={:x}", std::hash<std::string>()(absolute(file))));
@@ -335,7 +337,7 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
     options.insert(options.begin(), seed);
   }
   if (assembly || newer) preprocess_source(assembly);
-  // Needed even without recording: waits by volatile reads are detected by hooks.
+  // Needed even without recording, since hooks detect waits by volatile reads.
   const std::string source = read_file(preprocessed);
   const bool hooks = sources.watched || holds_volatile(source);
   const std::string rewritten = stem + ".rung.ii";
@@ -355,7 +357,7 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
   add(access_options(hooks, true));
   add({"-fpreprocessed", "-x", "c++-cpp-output"});
   const Rewritten one{source, rewritten, stem};
-  // Large template programs take minutes to compile.
+  // Templates of large programs take minutes to compile.
   constexpr std::size_t large = 4 << 20;
   if (sources.twice && source.size() < large && !holds_volatile(source)) {
     compile_twice(command, bare, file, one, object);

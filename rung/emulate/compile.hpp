@@ -31,7 +31,7 @@ struct Sources {
 std::string compile(const Sources& sources, const std::string& folder);
 
 /// Compiles to objects or links a program, as nvcc does. Objects embed the user's sources in a
-/// section of their own, for advice at run time. `folder` is for temporary files.
+/// separate section, for advice at run time. `folder` is for temporary files.
 void build(const Sources& sources, const std::string& folder);
 
 /// Writes the preprocessed source to `sources.output`, or to standard output if it is empty. With

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locates rung's libraries and headers from the running program.
+// Locates rung's libraries and headers relative to the running program.
 #include "rung/emulate/home.hpp"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders of an installation or build tree that compiled programs need.
+// Folders of rung's installation or build tree, for compiling programs.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ Home find_home();
 /// Returns the host compiler: $CXX, or g++.
 std::string host_compiler();
 
-/// Returns the text between double quotes, as a shell and a C++ literal read it.
+/// Returns the text in double quotes, escaped for a shell and for a C++ literal.
 std::string shell_quoted(const std::string& text);
 
 }  // namespace rung::emulate

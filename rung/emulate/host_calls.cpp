@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects calls of host functions by device functions, which nvcc rejects and the simulated GPU
+// Detects calls of host functions by device functions, which nvcc rejects but the simulated GPU
 // could run. Only certain cases are rejected: plain functions in the user's files whose names have
 // no other meaning.
 #include <fmt/format.h>
@@ -22,13 +22,13 @@ struct DeviceFunction {
 };
 struct Meanings {
   bool host_function = false;  // defined for the host only
-  bool other = false;          // also declared as something else
+  bool other = false;          // also declared with another meaning
 };
 
 class Functions {
  public:
   explicit Functions(const TokenStream& tokens) : tokens_(tokens) {
-    std::vector<bool> classes;  // for each open bracket: true if it is a class's
+    std::vector<bool> classes;  // for each open bracket: true if it opens a class
     std::size_t head = 0;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       const Token& token = tokens[i];
@@ -68,8 +68,7 @@ class Functions {
     return token.text.find_first_of(";{}") == std::string_view::npos;
   }
 
-  /// Returns the { or ; behind the parameters of the function whose name may be at `name`; size()
-  /// if it is not a function.
+  /// Returns the { or ; behind the parameters if `name` is the name of a function; else size().
   [[nodiscard]] std::size_t end_of_head(std::size_t name) const {
     std::size_t at = tokens_.closing(name + 1) + 1;
     while (at < tokens_.size() && !tokens_[at].is("{") && !tokens_[at].is(";")) {
@@ -112,8 +111,7 @@ class Functions {
     return close;
   }
 
-  /// Returns true if the name precedes a parenthesis in a system header: it may be a function's
-  /// name.
+  /// Returns true if the name precedes a parenthesis in a system header, and may be a function's.
   [[nodiscard]] bool in_system_headers(std::string_view name) const {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       if (tokens_[i].kind != TokenKind::verbatim) continue;
@@ -142,7 +140,7 @@ bool is_call(const TokenStream& tokens, std::size_t i) {
   return !before.is(".") && !before.is("->") && !before.is("::") && !before.is("~");
 }
 
-/// Returns true for words after which a name may not be a call, or the call may be discarded.
+/// Returns true for tokens after which a name may not be a call, or the call may be discarded.
 bool makes_unsure(const Token& token) {
   for (const char* word : {"sizeof", "decltype", "noexcept", "alignof", "typeid", "constexpr",
                            "requires", "static_assert", "using"}) {
@@ -152,7 +150,7 @@ bool makes_unsure(const Token& token) {
 }
 
 void check(const TokenStream& tokens, const Functions& functions, const DeviceFunction& one) {
-  // First call of each name; 0: the name has another meaning here.
+  // First call of each name; 0 if the name has another meaning in this function.
   std::map<std::string_view, std::size_t> calls;
   for (std::size_t i = one.name + 1; i < one.close; ++i) {
     if (makes_unsure(tokens[i])) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements that discard the error of a runtime call, such as a plain cudaMemcpy(...);. If the
-// call fails and the program never queries its last error, it continues with wrong data.
+// Statements that discard the error of a runtime call, such as `cudaMemcpy(...);`. If the call
+// fails and the program never queries its last error, it continues with wrong data.
 #include <algorithm>
 #include <array>
 

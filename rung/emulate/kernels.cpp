@@ -19,9 +19,9 @@ struct KernelDefinition {
   std::size_t name;
   std::size_t body;        // the opening brace; size() for a declaration
   std::string path;        // qualified name
-  std::string demands;     // calls that register its launch requirements
-  std::size_t commas;      // commas between and within its parameters
-  bool hidden;             // a parameter has the kernel's name
+  std::string demands;     // calls that register the launch requirements
+  std::size_t commas;      // number of commas between and within the parameters
+  bool hidden;             // a parameter hides the kernel's name
   std::string restricted;  // calls that register its __restrict__ parameters
   std::string objects;     // types of parameters that may have destructors
 };
@@ -33,7 +33,7 @@ const char* demand_of(const Token& token) {
   return nullptr;
 }
 
-/// Returns the requirement whose keyword is at `i` as a call, on one line.
+/// Returns the keyword at `i` with its arguments as a call, on one line.
 std::string call_of(const TokenStream& tokens, std::size_t i) {
   std::string call = std::string("rung_all.") + demand_of(tokens[i]) + "(";
   const std::size_t close = tokens.closing(i + 1);
@@ -44,8 +44,8 @@ std::string call_of(const TokenStream& tokens, std::size_t i) {
   return call + "); ";
 }
 
-/// Returns the first specifier before a kernel's __global__; adds requirements among the
-/// specifiers.
+/// Returns the first specifier of the kernel's declaration, and adds requirements among its
+/// specifiers to `demands`.
 std::size_t first_word(const TokenStream& tokens, std::size_t word, std::string& demands) {
   std::size_t i = word;
   while (i > 0) {
@@ -139,7 +139,7 @@ std::string object_type(const TokenStream& tokens, std::size_t begin, std::size_
   return fmt::format("decltype({}){}", tokens[name].text, pack ? "..." : "");
 }
 
-/// Returns the comma-separated types of all such parameters between the parentheses.
+/// Returns the object types of all parameters between the parentheses, separated by commas.
 std::string object_types(const TokenStream& tokens, std::size_t open, std::size_t close) {
   std::string types;
   int depth = 0;
@@ -274,7 +274,7 @@ struct Namespaces {
   }
 };
 
-/// Returns a globally valid name for a path with unnamed namespaces.
+/// Returns a globally valid name for a path that may contain unnamed namespaces.
 std::string qualified(const std::string& path) {
   std::string name = "::" + path;
   for (std::size_t at = 0; (at = name.find("::::")) != std::string::npos;) name.erase(at, 2);
@@ -287,11 +287,12 @@ void rewrite_kernels(TokenStream& tokens) {
   std::vector<KernelDefinition> kernels;
   std::map<std::string, int> definitions;
   std::map<std::string, std::set<std::size_t>> commas;  // of declarations of other overloads
-  std::map<std::string, std::string> declared;          // requirements of an earlier declaration
+  std::map<std::string, std::string> declared;          // requirements of earlier declarations
   Namespaces namespaces;
   for (std::size_t i = 1; i < tokens.size(); ++i) {
     namespaces.see(tokens, i);
-    // As a macro, this word of CUDA would break the attribute of that name.
+    // __noinline__ is rewritten only as a specifier: a macro would break the attribute of that
+    // name.
     if (tokens[i].is("__noinline__") && !tokens[i - 1].is("(") && !tokens[i - 1].is(",")) {
       tokens.replace(i, "__attribute__((noinline))");
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel launches.
+// Rewrites kernel launches.
 #include <algorithm>
 #include <vector>
 
@@ -17,7 +17,7 @@ std::size_t first_of_callee(const TokenStream& tokens, std::size_t end) {
     if (tokens[i].is(">") || tokens[i].is(">>")) {
       i = opening_angle(tokens, i);
       if (i >= tokens.size()) return end;
-      continue;  // includes the name in front of template arguments
+      continue;  // includes the name before template arguments
     }
     if (tokens[i].is(")") || tokens[i].is("]")) {
       const bool parenthesis = tokens[i].is(")");
@@ -96,7 +96,7 @@ std::vector<Range> arguments(const TokenStream& tokens, std::size_t open, std::s
   return list;
 }
 
-/// Returns true for null pointer constants, which are valid as literals only, and for braced lists,
+/// Returns true for null pointer constants, which are valid only as literals, and braced lists,
 /// which have no type.
 bool stays_literal(const TokenStream& tokens, const Range& argument) {
   const Token& first = tokens[argument.begin];
@@ -125,7 +125,7 @@ void rewrite_launch(TokenStream& tokens, std::size_t chevron) {
   const bool pack = std::any_of(given.begin(), given.end(), [&](const Range& one) {
     return tokens[one.end - 1].is(".") && tokens[one.end - 2].is(".");
   });
-  // The return type tests whether the kernel accepts arguments of these kinds.
+  // The trailing return type tests whether the kernel accepts arguments of these types.
   std::string parameters, values, kinds;
   if (pack) {
     parameters = "auto&&... rung_a";

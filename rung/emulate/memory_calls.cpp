@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // memcpy, memmove and memset: the compiler emits no hooks for their accesses, so calls are
-// redirected to our functions. A program's own functions of these names are unaffected.
+// redirected to rung's versions. A program's own functions of these names are unaffected.
 #include "rung/emulate/rewrite.hpp"
 
 namespace rung::emulate {

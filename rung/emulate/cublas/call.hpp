@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Common parts of the cuBLAS functions: the caller, argument checks, and launches. The library runs
-// kernels on the simulated GPU, so that findings and counters cover its accesses.
+// Common parts of the cuBLAS functions: the caller, argument checks, and launches. The library's
+// kernels run on the simulated GPU, so that findings and counters cover its accesses.
 #pragma once
 
 #include <initializer_list>
@@ -35,14 +35,14 @@ struct Call {
 #define RUNG_CUBLAS_CALL(name, handle) \
   ::rung::cublas::Call(name, __builtin_return_address(0), handle)
 
-/// Memory that a call reads and possibly writes; ignored if `bytes` is 0.
+/// Memory that a call reads and, if `writes`, writes; ignored if `bytes` is 0.
 struct Operand {
   const char* name;
   const void* begin;
   long long bytes;
   bool writes = false;
 };
-/// Returns the number of elements from the first to the last of a matrix.
+/// Returns the number of elements from the first to the last element of a matrix, both included.
 inline long long matrix_extent(long long rows, long long columns, long long ld) {
   return rows <= 0 || columns <= 0 ? 0 : (columns - 1) * ld + rows;
 }
@@ -70,7 +70,7 @@ struct Scalar {
   const T* device = nullptr;
   T value{};
   [[nodiscard]] T get() const { return device != nullptr ? *device : value; }
-  /// Returns true if the scalar is known to be zero at the call: what it multiplies is not
+  /// Returns true if the scalar is a host value of zero: the operand that it multiplies is not
   /// accessed.
   [[nodiscard]] bool zero() const { return device == nullptr && is_zero(value); }
 
@@ -98,7 +98,7 @@ __attribute__((noinline)) void one_thread(const char* name, Body body) {
   body();
 }
 
-/// Launches a kernel of the call's name; each thread runs `body`.
+/// Launches a kernel named after the call; each thread runs `body`.
 template <class Body>
 cublasStatus_t launch(const Call& call, dim3 grid, dim3 block, const Body& body) {
   rung::cuda::LaunchConfig config;

@@ -18,7 +18,7 @@ Sum convert(const T& value) {
   }
 }
 
-/// Calls use(pointer of the element type) for the types that convert to Sum.
+/// Calls use(p) with a pointer p to the element type, for types that convert to Sum.
 template <class Sum, class Use>
 auto with_type(cudaDataType type, const void* data, const Use& use) {
   void* const at = const_cast<void*>(data);

@@ -5,7 +5,7 @@
 namespace rung::cublas {
 namespace {
 
-/// A matrix argument.
+/// Matrix argument of a product.
 struct Given {
   const void* data;
   cudaDataType type;
@@ -30,7 +30,7 @@ Batched batched(const Given& given, cublasOperation_t op, bool by_pointers) {
   return all;
 }
 
-/// Returns the memory of the matrices, or of the array of pointers to them.
+/// Returns the memory of the matrices; for a batch of pointers, that of the array of pointers.
 Operand operand(const char* name, const Given& given, long long rows, long long columns,
                 const Shape& shape, bool writes = false) {
   if (shape.by_pointers) {

@@ -13,7 +13,7 @@ struct Layouts {
   const Layout &a, &b, &c, &d;
 };
 
-/// Bits of an epilogue's number.
+/// Bits of a cublasLt epilogue's number.
 constexpr unsigned relu = 2, bias = 4, relu_gradient = 8, bias_gradient = 16, gelu = 32,
                    gelu_gradient = 64, aux = 128, sum_of_a = 256, sum_of_b = 512;
 
@@ -34,7 +34,7 @@ bool is_sound(const Layout& layout) {
   return layout.ld >= along && layout.batches >= 1;
 }
 
-/// Describes the product without its pointers; an error if the types are not supported.
+/// Describes the product except for its pointers. Returns an error for unsupported types.
 cublasStatus_t describe(const Operation& operation, const Layouts& of, Product& product,
                         cudaDataType& sums) {
   const auto rows = [](const Layout& one, int op) {
@@ -89,7 +89,7 @@ cublasStatus_t describe(const Operation& operation, const Layouts& of, Product& 
   return CUBLAS_STATUS_SUCCESS;
 }
 
-/// Returns the element-wise part of the operation's epilogue; the rest follows the product.
+/// Returns the element-wise part of the operation's epilogue; follow() computes the rest.
 Epilogue epilogue_of(const Operation& operation, const Product& product) {
   const auto or_else = [](int type, cudaDataType otherwise) {
     return type < 0 ? otherwise : static_cast<cudaDataType>(type);
@@ -157,8 +157,8 @@ float element(const Batched& of, long long batch, long long i, long long j) {
   return get<float>(of.type, of.first, at);
 }
 
-/// Computes what follows the product: sums over the result's columns or the inner index of A or B,
-/// the signs of ReLU, the maximum.
+/// Computes the part of the epilogue behind the product: sums over the result's columns or over the
+/// inner index of A or B, signs of ReLU, and the maximum.
 cublasStatus_t follow(const Call& call, const Operation& operation, const Product& p) {
   const Epilogue& e = p.epilogue;
   const unsigned is = operation.epilogue;

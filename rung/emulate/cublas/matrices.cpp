@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLAS level 3 without general products. Each thread computes one element, or one column or row
+// cuBLAS level 3, except general products. Each thread computes one element, or one column or row
 // if elements depend on their predecessors.
 #include "rung/emulate/cublas/call.hpp"
 #include "rung/emulate/cublas/triangle.hpp"
@@ -89,7 +89,7 @@ cublasStatus_t syrk(const Call& call, cublasFillMode_t fill, cublasOperation_t o
   });
 }
 
-/// Validates arguments of trsm and trmm; op(A) is to the left or right of B.
+/// Validates arguments of trsm and trmm, in which op(A) is left or right of B.
 template <class T>
 cublasStatus_t check_triangle(const Call& call, cublasSideMode_t side, cublasOperation_t op,
                               long long m, long long n, const T* alpha, const T* a, long long lda,

@@ -8,7 +8,7 @@
 namespace rung::cublas {
 namespace {
 
-constexpr int side = 8;        // of a block, in threads
+constexpr int side = 8;        // block extent in threads
 constexpr int per_thread = 8;  // rows and columns per thread, `side` apart
 constexpr int tile = side * per_thread;
 
@@ -63,7 +63,7 @@ float finish(const Epilogue& e, float sum, long long i, long long j, long long b
   return value * scale(e.scale_d);
 }
 
-/// Accumulates a thread's rows i, i + side, ... and columns j, j + side, ...; `full`: no bounds
+/// Accumulates the thread's rows i, i + side, ... and columns j, j + side, ...; `full`: no bounds
 /// checks.
 template <bool full, class Sum, class A, class B>
 void accumulate(const Product& p, const A* a, const B* b, int rows, int columns,
@@ -114,7 +114,7 @@ void multiply_tile(const Product& p, const Factor<Sum>& alpha, const Factor<Sum>
         accumulate<false>(p, a, b, rows, columns, sums);
       }
     }
-    // Pointers are stored with one type; the element type is known at run time.
+    // Pointers have a single static type; the element type is a run-time value.
     const auto base = [&](const Batched& of) {
       return with_type<Sum>(of.type, of.first, [&](auto* first) -> void* {
         return of.matrix<std::remove_cvref_t<decltype(*first)>>(batch);
@@ -236,7 +236,7 @@ bool supported(const Product& p, cudaDataType sums) {
       if (a == CUDA_R_8I) return c == d && (c == CUDA_R_32F || c == CUDA_R_8I);
       if (is_fp8(a)) {
         const bool fp8_result = is_fp8(d) && (c == CUDA_R_16F || c == CUDA_R_16BF);
-        const bool both = a == CUDA_R_8F_E5M2 && p.b.type == CUDA_R_8F_E5M2;  // as on the chip
+        const bool both = a == CUDA_R_8F_E5M2 && p.b.type == CUDA_R_8F_E5M2;  // as on an H200
         return !both && (fp8_result || (c == d && !is_fp8(c) && c != CUDA_R_8I));
       }
       return (a == CUDA_R_16F || a == CUDA_R_16BF) && c == d && (c == a || c == CUDA_R_32F);

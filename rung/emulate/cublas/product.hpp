@@ -36,11 +36,12 @@ struct Epilogue {
   const void* bias = nullptr;  // one element per row
   cudaDataType bias_type = CUDA_R_32F;
   long long bias_stride = 0;
-  // GELU's argument, which is written or, for the gradient, read; or ReLU's signs, one bit each.
+  // Input of GELU, written by the forward pass and read by the gradient; or signs of ReLU, one bit
+  // each.
   void* aux = nullptr;
   cudaDataType aux_type = CUDA_R_32F;
   long long aux_ld = 0, aux_stride = 0;
-  // Scales of fp8 matrices, in device memory; null: 1.
+  // Scales of fp8 matrices, in device memory; null means 1.
   const float *scale_a = nullptr, *scale_b = nullptr, *scale_c = nullptr, *scale_d = nullptr;
 };
 
@@ -54,9 +55,10 @@ struct Product {
 
 /// Returns the size of an element; 0 for an unsupported type.
 size_t size_of(cudaDataType type);
-/// Returns true if a host scalar is zero.
+/// Returns true if the scalar is a host value of zero.
 bool is_zero(const AnyScalar& scalar);
-/// Determines the type of alpha and beta, and of sums unless these are narrower than float.
+/// Determines the type of alpha and beta, which is that of the sums unless these are narrower than
+/// float.
 bool scale_type(cublasComputeType_t compute, cudaDataType type_c, cudaDataType& type);
 
 /// Returns true if a product of these types is implemented.

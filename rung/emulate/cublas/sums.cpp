@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLAS level 1: reductions over vectors, by one warp.
+// cuBLAS level 1: reductions over vectors, each by one warp.
 #include "rung/emulate/cublas/call.hpp"
 
 namespace rung::cublas {
@@ -29,13 +29,13 @@ T magnitude(T value) {
 float magnitude(float2 value) { return magnitude(value.x) + magnitude(value.y); }
 double magnitude(double2 value) { return magnitude(value.x) + magnitude(value.y); }
 
-// A host variable is not kernel memory, so its write is not recorded.
+// A host variable is not kernel memory, so the write to it is not recorded.
 template <class T>
 RUNG_UNSEEN __attribute__((noinline)) void write_to_host(T* to, T value) {
   *to = value;
 }
 
-/// Runs `find` on one warp; its result is equal in all lanes.
+/// Runs `find` on one warp. All lanes return the same result.
 template <class T, class Result, class Find>
 cublasStatus_t reduce(const Call& call, long long n, std::initializer_list<Operand> operands,
                       Result* result, const Find& find) {

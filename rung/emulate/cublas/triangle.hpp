@@ -9,7 +9,7 @@ namespace rung::cublas {
 template <class T>
 struct Triangle {
   Matrix<T> matrix;
-  bool lower, unit;  // of op(A)
+  bool lower, unit;  // lower or upper, unit diagonal; of op(A)
 
   Triangle(const T* a, long long ld, cublasOperation_t op, cublasFillMode_t fill,
            cublasDiagType_t diagonal)
@@ -26,7 +26,7 @@ struct Triangle {
     return other;
   }
 
-  /// Solves op(A) x = b in place of b.
+  /// Solves op(A) x = b; x contains b on entry.
   void solve(long long n, const Vector<T>& x) const {
     for (long long step = 0; step < n; ++step) {
       const long long i = lower ? step : n - 1 - step;
@@ -38,8 +38,7 @@ struct Triangle {
     }
   }
 
-  /// Computes y = alpha op(A) x; y may alias x, since elements are read before they are
-  /// overwritten.
+  /// Computes y = alpha op(A) x. y may alias x: each element is read before it is overwritten.
   void multiply(long long n, T alpha, const Vector<const T>& x, const Vector<T>& y) const {
     for (long long step = 0; step < n; ++step) {
       const long long i = lower ? n - 1 - step : step;

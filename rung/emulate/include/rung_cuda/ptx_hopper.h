@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PTX of compute capability 9.0: mbarriers, bulk and tensor copies, clusters. Addresses are
 // pointers into this block's shared memory; `rank` selects another block of the cluster, -1 this
-// one.
+// block.
 #pragma once
 
 #include "rung/simt/bulk_copy.hpp"
@@ -25,7 +25,7 @@ template <class T>
 inline SharedPlace shared_place(T address) {
   const auto number = static_cast<unsigned>(get<unsigned long long>(address));
   const int rank = static_cast<int>(number >> rank_shift) - 1;
-  // The block's own rank also denotes this block.
+  // The block's own rank also selects this block.
   return {cuda::shared_base + (number & offset_mask), rank == simt::cluster_rank() ? -1 : rank};
 }
 template <class T>
@@ -35,7 +35,7 @@ inline SharedPlace generic_place(T address) {
 
 // --- mbarriers ---
 
-/// Arrives and returns the state before the arrival; none for another block's barrier.
+/// Arrives and returns the state before the arrival; returns no state for another block's barrier.
 inline unsigned long long barrier_arrive(SharedPlace at, unsigned bytes, int count, bool drops,
                                          Place place) {
   if (at.rank >= 0) {
@@ -56,8 +56,8 @@ inline bool barrier_test(SharedPlace at, unsigned parity, Place place) {
 inline bool barrier_test_state(SharedPlace at, unsigned long long state, Place place) {
   return simt::mbarrier_try_wait(at.barrier(), simt::mbarrier_parity(state), place, true);
 }
-/// Arrives when this thread's cp.async copies have landed. Unless `counted`, the barrier does not
-/// expect this arrival: only the copies are tracked.
+/// Arrives when this thread's cp.async copies have landed. `counted`: the barrier expects this
+/// arrival; otherwise it only tracks the copies.
 inline void barrier_arrive_behind_copies(SharedPlace at, bool counted, Place place) {
   simt::async_arrive(at.barrier(), counted, place);
 }
@@ -181,14 +181,15 @@ inline LeftOperand left_registers(T... four) {
   static_assert(sizeof...(T) == 4);
   return {true, {get<unsigned>(four)...}, 0};
 }
-/// Translates a descriptor. Its 14-bit addresses, in units of 16 bytes, are relative to the chip's
-/// reserved memory in the simulator, and to the block's own memory in these programs.
+/// Translates a matrix descriptor. Its 14-bit addresses, in units of 16 bytes, include a GPU's
+/// reserved shared memory in the simulator, but are relative to the block's own memory in these
+/// programs.
 inline unsigned long long described(unsigned long long matrix) {
   constexpr unsigned long long field = (1u << 14) - 1;
   const unsigned long long address = (matrix & field) + simt::shared_bytes_reserved / 16;
   return (matrix & ~field) | (address & field);
 }
-/// Issues a wgmma. The sums may be anywhere; they are written by the wait.
+/// Issues a wgmma. The sums may be in any memory, and are written by the wait.
 template <int n, class Sum, class... Sums>
 inline void product(simt::WgmmaType a, simt::WgmmaType b, const LeftOperand& left,
                     unsigned long long right, bool accumulate, int scale_a, int scale_b, int turn_a,
@@ -210,7 +211,7 @@ inline void product(simt::WgmmaType a, simt::WgmmaType b, const LeftOperand& lef
 
 // --- the warp ---
 
-/// elect.sync: elects the lowest lane, as chips do.
+/// elect.sync: elects the lowest lane, as GPUs do.
 inline unsigned elect(unsigned mask, bool& chosen, Place place) {
   const unsigned leader = static_cast<unsigned>(__builtin_ctz(simt::ballot(mask, true, place)));
   chosen = leader == static_cast<unsigned>(simt::lane_index());

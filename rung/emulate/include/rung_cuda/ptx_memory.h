@@ -20,8 +20,8 @@ inline char* pointer(T address) {
     return reinterpret_cast<char*>(static_cast<unsigned long long>(address));
   }
 }
-/// Layout of .shared addresses: an offset in the block's shared memory; for another block of the
-/// cluster (mapa) its rank plus one is in the upper bits.
+/// Layout of .shared addresses: an offset in the block's shared memory. For another block of the
+/// cluster (mapa), the upper bits contain its rank plus one.
 inline constexpr unsigned rank_shift = 24, offset_mask = (1u << rank_shift) - 1;
 template <class T>
 inline char* shared_pointer(T address) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX types, and access to registers of any C++ type as them.
+// PTX types, and access to registers of any C++ type as PTX types.
 #pragma once
 
 #include <type_traits>
@@ -67,7 +67,7 @@ struct WideOf<int> {
 template <class T>
 using Wide = typename WideOf<T>::Type;
 
-/// Returns a register's bits as a T: truncates a wider one, zero-extends a narrower one.
+/// Returns a register's bits as a T: truncates wider registers, zero-extends narrower ones.
 template <class T, class U>
 inline T get(const U& from) {
   if constexpr (std::is_same_v<T, bool>) {

@@ -62,7 +62,7 @@ inline void add_to_counter(unsigned* low, unsigned* high, unsigned long long n) 
   *high = static_cast<unsigned>(sum >> 32);
 }
 
-/// Advances an XORWOW state by `count` * 2^`power` numbers, by powers of its bit matrix.
+/// Advances an XORWOW state by `count` * 2^`power` numbers, using powers of its bit matrix.
 void skip_xorwow(unsigned* v, unsigned long long count, int power);
 
 }  // namespace rung::cuda

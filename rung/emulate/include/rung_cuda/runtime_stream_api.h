@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runtime API functions with a default stream argument, graphs, and functions that take a kernel's
-// address: C++ linkage, for the default arguments.
+// Runtime API functions with C++ linkage: those with a default stream argument, graphs, and
+// functions that take a kernel's address.
 #pragma once
 
 #include "rung_cuda/runtime_types.h"

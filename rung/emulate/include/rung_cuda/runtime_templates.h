@@ -6,11 +6,11 @@
 #include "rung_cuda/runtime_api.h"
 
 namespace rung::cuda {
-/// Called by a statement that discards this call's error. An error is reported at the program's end
+/// Notes an error of a call whose statement discards it. The error is reported at the program's end
 /// unless the program has queried its last error by then.
 void ignored(cudaError_t error, const char* call, Place place = Place::current());
 
-/// Allocates for a pointer to const, too.
+/// Allocates for a pointer, possibly to const.
 template <class T>
 void** untyped(T** pointer) {
   return reinterpret_cast<void**>(const_cast<std::remove_cv_t<T>**>(pointer));
@@ -56,7 +56,7 @@ inline cudaError_t cudaMallocPitch(T** memory, size_t* pitch, size_t width, size
   return cudaMallocPitch(rung::cuda::untyped(memory), pitch, width, height);
 }
 
-// Symbols: a device variable is a variable of the program, passed directly.
+// Symbols: a device variable is an ordinary variable of the program, passed directly.
 namespace rung::cuda {
 /// Returns the default stream for synchronous calls.
 inline cudaStream_t synchronous() { return reinterpret_cast<cudaStream_t>(0x3); }

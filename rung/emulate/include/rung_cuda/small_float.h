@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A 16-bit float format and its pair: included for __half and for __nv_bfloat16, with macros for
-// the names, hence without #pragma once.
+// A 16-bit float format and its vector of two, included for __half and __nv_bfloat16 with macros
+// for the names; hence without #pragma once.
 
 struct RUNG_RAW {
   unsigned short x;
@@ -170,8 +170,8 @@ RUNG_UNARY(__habs, __habs2, fabsf(a))
 RUNG_UNARY(__hneg, __hneg2, -a)
 #undef RUNG_UNARY
 
-// Comparisons of pairs: as one result, as two numbers, as two masks. Variants with u are true for
-// NaN.
+// Comparisons of pairs, with a single result, two numbers, or two masks. Variants with u are true
+// for NaN.
 #define RUNG_COMPARE(word, expression)                                                             \
   inline bool __h##word(RUNG_S p, RUNG_S q) {                                                      \
     const float a = p, b = q;                                                                      \

@@ -8,12 +8,12 @@
 
 namespace rung::cuda {
 
-/// Channels of an element as numbers: integers unchanged, or normalized to their type's range.
+/// Channels of an element as numbers: integers unchanged, or normalized to the range of their type.
 struct Texel {
   double channel[4];
 };
-/// Samples at `dimensions` coordinates of x, y, z; `layer` of a layered texture; `gather` selects a
-/// channel.
+/// Samples at coordinates x, y, z, of which `dimensions` are used. `layer`: of a layered texture.
+/// `gather`: channel to gather.
 Texel sample(cudaTextureObject_t texture, int dimensions, float x, float y, float z, int layer,
              bool whole_coordinates);
 /// Samples at level of detail `lod`: the nearest level, or a blend of two, by the texture's mipmap
@@ -24,8 +24,8 @@ Texel sample_level(cudaTextureObject_t texture, int dimensions, float x, float y
 Texel sample_cube(cudaTextureObject_t texture, float x, float y, float z, int layer);
 /// Returns one channel of the four elements that linear filtering would blend.
 Texel gather(cudaTextureObject_t texture, float x, float y, int channel);
-/// Returns the address of a surface's element; null if it is out of bounds, where nothing is
-/// written.
+/// Returns the address of a surface's element; null if it is out of bounds, where stores have no
+/// effect.
 void* surface_element(cudaSurfaceObject_t surface, int x, int y, int z, size_t bytes,
                       cudaSurfaceBoundaryMode mode);
 
@@ -132,7 +132,7 @@ inline void tex3D(T* to, cudaTextureObject_t t, float x, float y, float z) {
   *to = tex3D<T>(t, x, y, z);
 }
 
-// Surfaces: x is in bytes.
+// Surface functions: x is in bytes.
 #define RUNG_SURFACE(name, coordinates, place)                                         \
   template <class T>                                                                   \
   inline T surf##name##read(cudaSurfaceObject_t s, coordinates,                        \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texture references, the older interface, removed in CUDA 12 and still common: file-scope
-// variables that are bound to memory before a launch. Each is implemented by an object.
+// Texture references, the interface that CUDA 12 removed and that is still common: file-scope
+// variables that are bound to memory before a launch. Each is implemented by a texture object.
 #pragma once
 
 #include "rung_cuda/texture.h"
@@ -88,7 +88,7 @@ inline cudaError_t cudaBindTexture(size_t* offset, const texture<T, kind, mode>&
   resource.resType = cudaResourceTypeLinear;
   resource.res.linear.devPtr = const_cast<void*>(memory);
   resource.res.linear.desc = format;
-  // Without a size: the maximum of a texture.
+  // Without a size, binds the maximum size of a texture.
   resource.res.linear.sizeInBytes = bytes == ~size_t{0} ? sizeof(T) << 27 : bytes;
   return rung::cuda::bind(reference, resource);
 }

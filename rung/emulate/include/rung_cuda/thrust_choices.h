@@ -6,8 +6,9 @@
 
 namespace thrust {
 
-/// Merges sorted ranges and matches equal elements one to one. The flags select which are output:
-/// those only in the first range, only in the second, and in both (once or twice).
+/// Merges sorted ranges and matches equal elements one to one. The flags select the output:
+/// elements only in the first range, only in the second, and in both (from the first, or from
+/// both).
 template <bool of_first, bool of_second, bool of_both, bool second_of_both = false>
 struct rung_merge {
   template <class P, class In, class In2, class Out, class Less = std::less<>>
@@ -99,7 +100,7 @@ struct rung_partition_copy {
   }
 };
 
-/// Variant of an algorithm with a count instead of an end.
+/// Variant of an algorithm that takes a count instead of an end.
 template <class Algorithm>
 struct rung_counted {
   template <class P, class In, class N, class... Others>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thrust's fancy iterators. On the host they hold their arguments; rung_place converts each to its
-// kernel version, with raw pointers inside.
+// Thrust's fancy iterators. On the host they contain their arguments; rung_place converts each to
+// its kernel version, which contains raw pointers.
 #pragma once
 
 #include <compare>
@@ -9,7 +9,8 @@
 
 namespace thrust {
 
-/// Base class: an index. Self defines at(i), and origin(other), its offset from the other's origin.
+/// Base class of iterators with an index. Self defines at(i), and origin(other), the offset from
+/// the other iterator's origin.
 template <class Self, class Reference, class Value = std::remove_cvref_t<Reference>>
 struct rung_iterator {
   typedef Value value_type;
@@ -94,7 +95,7 @@ __host__ __device__ constant_iterator<T> make_constant_iterator(T value, std::pt
   return constant_iterator<T>(value, at);
 }
 
-/// Discards assigned values.
+/// Output that discards assigned values.
 struct rung_sink {
   template <class T>
   __host__ __device__ const rung_sink& operator=(const T&) const {
@@ -254,7 +255,7 @@ struct zip_iterator<std::tuple<Iterators...>>
   __host__ __device__ std::ptrdiff_t origin(const zip_iterator& other) const {
     return std::get<0>(iterators) - std::get<0>(other.iterators);
   }
-  /// Returns its iterators at the current position.
+  /// Returns the component iterators at the current position.
   __host__ __device__ std::tuple<Iterators...> get_iterator_tuple() const {
     return std::apply(
         [this](const Iterators&... each) {

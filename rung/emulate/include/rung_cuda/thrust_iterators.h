@@ -124,7 +124,7 @@ inline constexpr device_policy par;
 inline constexpr device_policy par_nosync;
 }  // namespace cuda
 
-/// System on which an algorithm over this iterator runs, and the iterator's form there.
+/// System on which an algorithm over this iterator runs, and the iterator's form on it.
 template <class Iterator>
 struct rung_place {
   static constexpr bool on_device = false;
@@ -140,7 +140,7 @@ struct rung_place<device_ptr<T>> {
 template <class Iterator>
 using rung_there = typename rung_place<std::remove_cvref_t<Iterator>>::type;
 
-/// Runs the body on the system given by the policy or else by the iterators.
+/// Runs the body on the system given by the policy or, without a policy, by the iterators.
 template <class... Iterators, class Policy, class Body>
 void rung_run(const Policy& policy, Body body) {
   if constexpr (std::is_same_v<Policy, device_policy>) {
@@ -155,7 +155,7 @@ void rung_run(const Policy& policy, Body body) {
   }
 }
 
-/// A result that the body returns to the host.
+/// Result that the body returns to the host.
 template <class T>
 class rung_answer {
  public:
@@ -173,13 +173,13 @@ class rung_answer {
   T* value_ = nullptr;
 };
 
-/// Tag without a system.
+/// Tag of iterators that run on any system.
 struct rung_anywhere {};
 template <class T>
 inline constexpr bool is_rung_policy = std::is_same_v<std::remove_cvref_t<T>, host_policy> ||
                                        std::is_same_v<std::remove_cvref_t<T>, device_policy>;
 
-/// Callable algorithm, with or without a policy as its first argument.
+/// Callable algorithm, with an optional policy as first argument.
 template <class Algorithm>
 struct rung_algorithm {
   template <class First, class... Others>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// More of Thrust's algorithms: searches, comparisons, variants by stencil or key, partitions.
+// Further Thrust algorithms: searches, comparisons, variants with a stencil or keys, partitions.
 #pragma once
 
 #include "rung_cuda/thrust_sort.h"
 
 namespace thrust {
 
-/// Runs body(answer) on the system given by policy or iterators; returns the answer.
+/// Runs body(answer) on the system given by the policy or the iterators; returns the answer.
 template <class... Iterators, class P, class T, class Body>
 T rung_ask(const P& policy, T initial, Body body) {
   rung_answer<T> answer(initial);

@@ -6,7 +6,7 @@
 
 namespace thrust {
 
-/// Merges from `keys` to `keys_2`, with the values if there are any.
+/// Merges sorted halves from `keys` to `keys_2`, and values likewise unless they are null.
 template <class Keys, class Key, class Values, class Value, class Less>
 __host__ __device__ void rung_merge_sort(Keys keys, Key* keys_2, Values values, Value* values_2,
                                          std::ptrdiff_t n, Less less) {
@@ -107,8 +107,8 @@ struct rung_reduce_by_key {
   }
 };
 
-/// Counts, per value, the elements of a sorted range before it; `with_equal`: including equal
-/// ones.
+/// Counts, for each value, the elements of a sorted range before it; `with_equal`: and equal
+/// elements.
 template <bool with_equal>
 struct rung_bound {
   template <class P, class In, class Values, class Out, class Less = std::less<>>

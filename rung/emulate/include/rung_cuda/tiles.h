@@ -6,7 +6,7 @@
 
 namespace cooperative_groups {
 
-/// Base class of lane groups. Ranks number the lanes of the mask, lowest first.
+/// Base class of groups of lanes. Ranks number the lanes of the mask, lowest first.
 class rung_lane_group : public thread_group {
  public:
   rung_lane_group() : thread_group(0, false) {}
@@ -64,7 +64,7 @@ class rung_lane_group : public thread_group {
     for (; rank > 0; --rank) left &= left - 1;
     return __ffs(static_cast<int>(left)) - 1;
   }
-  /// Compresses a mask of lanes to ranks.
+  /// Compresses a mask of lanes to a mask of ranks.
   unsigned by_rank(unsigned mask) const {
     unsigned moved = 0, rank = 0;
     for (unsigned left = lanes_; left != 0; left &= left - 1, ++rank) {
@@ -138,7 +138,7 @@ class thread_block_tile : public rung_lane_group, public rung_tile_ranks<Size> {
   }
 };
 
-/// Tiles larger than a warp, with a barrier of their own (rung/simt/tile.cpp).
+/// Tiles larger than a warp, which have their own barriers (rung/simt/tile.cpp).
 template <unsigned Size, class Parent>
 class thread_block_tile<Size, Parent, false> : public rung_tile_ranks<Size> {
  public:
@@ -177,7 +177,7 @@ class thread_block_tile<Size, Parent, false> : public rung_tile_ranks<Size> {
   }
 };
 
-/// Placeholder for the memory that a chip's tiles larger than a warp need.
+/// Placeholder for the memory that tiles larger than a warp need on a GPU.
 template <unsigned... Sizes>
 struct block_tile_memory {
   char rung_unused[1];
@@ -191,7 +191,7 @@ template <unsigned Size, class Parent>
 inline thread_block_tile<Size, Parent> tiled_partition(const Parent&) {
   return {};
 }
-/// Partitions into groups of a run-time size.
+/// Partitions a group into groups of a run-time size.
 inline thread_group tiled_partition(const thread_group& parent, unsigned size) {
   if (parent.rung_block()) {
     const unsigned first = rung::cuda::thread_rank() % 32 / size * size;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's vector types as global structs: programs forward-declare them and overload operators on
-// them. Sizes and alignments are the chip's.
+// CUDA's vector types as global structs, since programs forward-declare them and overload operators
+// on them. Sizes and alignments are those of CUDA.
 #pragma once
 
-// A family: name1 .. name4 of `type`, with the alignments of name2 and name4.
+// Defines name1 .. name4 of `type`, with the alignments of name2 and name4.
 #define RUNG_VECTORS(name, type, align2, align4)                                 \
   struct name##1 { type x; };                                                    \
   struct __attribute__((aligned(align2))) name##2 { type x, y; };                \
@@ -28,7 +28,7 @@ RUNG_VECTORS(float, float, 8, 16)
 RUNG_VECTORS(double, double, 16, 16)
 #undef RUNG_VECTORS
 
-/// Three-dimensional extents; missing ones are 1.
+/// Three-dimensional extents; omitted ones are 1.
 struct dim3 {
   unsigned int x, y, z;
   constexpr dim3(unsigned int width = 1, unsigned int height = 1, unsigned int depth = 1)

@@ -54,7 +54,7 @@ typedef struct CUmemAccessDesc_st {
   CUmemAccess_flags flags;
 } CUmemAccessDesc;
 
-/// Returns the granularity: sizes and addresses are multiples of 2 MiB. Memory belongs to a device.
+/// Returns the granularity of sizes and addresses: 2 MiB.
 CUresult cuMemGetAllocationGranularity(size_t* bytes, const CUmemAllocationProp* properties,
                                        CUmemAllocationGranularity_flags option);
 CUresult cuMemAddressReserve(CUdeviceptr* address, size_t bytes, size_t alignment,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Block barriers; warp shuffles, votes, matches and reductions. Each carries its source location
-// for messages.
+// Block barriers; warp shuffles, votes, matches and reductions. Each function passes its source
+// location to messages.
 #pragma once
 
 #include "rung/simt/atomics.hpp"
@@ -30,7 +30,7 @@ inline unsigned __activemask(RungPlace place = RungPlace::current()) {
 
 namespace rung::cuda {
 
-/// Shuffles any type of 1 to 8 bytes; wider types have overloads if CUDA has them.
+/// Shuffles of any type of 1 to 8 bytes. Wider types have overloads where CUDA has them.
 template <class T>
 inline T shuffled(unsigned mask, const T& value, simt::Shuffle kind, int operand, int width,
                   const Place& place) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's qualifiers and built-in variables for ordinary programs. Some words keep a distinct name,
-// because `rung emulate` rewrites what follows them (rung/emulate/rewrite.hpp).
+// CUDA's qualifiers and built-in variables for ordinary programs. Some qualifiers expand to
+// distinct names, because `rung emulate` rewrites the code behind them (rung/emulate/rewrite.hpp).
 #pragma once
 
 #include "rung_cuda/vector_types.h"
@@ -44,7 +44,7 @@
 #define __nv_is_extended_device_lambda_closure_type(type) false
 #define __nv_is_extended_host_device_lambda_closure_type(type) false
 
-// The scheduler writes these under their assembler names; kernels see them as const.
+// The scheduler writes these variables under their assembler names; kernels see them as const.
 extern __thread const uint3 threadIdx __asm__("rung_simt_thread_index")
     __attribute__((tls_model("initial-exec")));
 extern __thread const uint3 blockIdx __asm__("rung_simt_block_index")

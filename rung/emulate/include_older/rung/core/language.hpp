@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces the header of this name for programs compiled as C++17 or older: the adjacent files
-// provide the C++20 features that our headers use.
+// Replaces this header for programs compiled as C++17 or older: the adjacent files provide the
+// C++20 features that rung's headers use.
 #pragma once
 
 // g++'s spelling of the C++20 keyword.
