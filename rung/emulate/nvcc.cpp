@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles, links, and answers queries of build systems as nvcc.
+// Compiles, links, and answers queries of build systems in the way of nvcc.
 #include "rung/emulate/nvcc.hpp"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using Product = NvccCall::Product;
 
-/// Prints the version in the format of nvcc that CMake and others parse.
+/// Prints the version in nvcc's format, which CMake and other tools parse.
 void print_version() {
   fmt::print(
       "nvcc: NVIDIA (R) Cuda compiler driver: rung {0} in its place, for a simulated GPU\n"
@@ -38,7 +38,7 @@ bool is_source(const std::string& file) {
   return false;
 }
 
-/// Returns the path of a source's object, as nvcc names it.
+/// Returns the object file's path for a source, as nvcc names it.
 std::string object_path(const NvccCall& call, const std::string& source) {
   if (!call.sources.output.empty() && call.sources.files.size() == 1) return call.sources.output;
   const fs::path folder = call.output_folder.empty() ? "." : call.output_folder;
@@ -46,7 +46,7 @@ std::string object_path(const NvccCall& call, const std::string& source) {
   return call.output_folder.empty() ? name : folder / name;
 }
 
-/// Adds the file and the targets of dependency rules, as nvcc chooses them.
+/// Adds the file name and the targets of dependency rules, as nvcc chooses them.
 void add_dependencies(const NvccCall& call, const std::string& product, Sources& sources) {
   std::string file = call.dependencies_file;
   if (file.empty()) file = fs::path(product).replace_extension(".d");
@@ -176,7 +176,7 @@ void run_nvcc(const std::vector<std::string>& words) {
       preprocess(call.sources, call.dependencies_option);
       break;
     case Product::device_link:
-      // Device linking has no work to do: the host linker resolves external symbols.
+      // Device linking has no effect: the host linker resolves external symbols.
       write_empty_object(call.sources.output.empty() ? "a_dlink.o" : call.sources.output, folder);
       break;
     case Product::archive:

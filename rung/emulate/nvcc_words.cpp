@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Table of nvcc's options: their translation to g++ or the linker, or that they concern GPU code
-// only.
+// Table of nvcc's options with their translation for g++ or the linker; options that concern only
+// GPU code are ignored.
 #include "rung/emulate/nvcc_words.hpp"
 
 #include <fmt/format.h>
@@ -109,7 +109,7 @@ constexpr NvccOption nvcc_options[] = {
     {"-cuda --cuda -clean --clean-targets -run --run -r --relocatable-link -fdevice-syntax-only "
      "--fdevice-syntax-only",
      false, Effect::run},
-    // Concerns GPU code, NVIDIA's compilers, or files that are not produced here.
+    // Ignored: options for GPU code, NVIDIA's compilers, or files that are not produced here.
     {"-rdc --relocatable-device-code -Xptxas --ptxas-options -Xnvlink --nvlink-options "
      "-Xcudafe --cudafe-options -Xarchive --archive-options -ccbin --compiler-bindir "
      "-arbin --archiver-binary -maxrregcount --maxrregcount -t --threads -split-compile "
@@ -152,7 +152,7 @@ constexpr NvccOption nvcc_options[] = {
      false, Effect::nothing},
 };
 
-/// Options whose value may follow without a blank: -Iinclude, -DN=1, -t4.
+/// Options whose value may follow without a space: -Iinclude, -DN=1, -t4.
 constexpr std::string_view glued[] = {"-I", "-D", "-U", "-l", "-L", "-O", "-t", "-m", "-j"};
 
 bool has_name(const NvccOption& option, std::string_view name) {
@@ -172,7 +172,7 @@ const NvccOption* find_option(std::string_view name) {
   return nullptr;
 }
 
-/// Splits an options file, or an environment variable, as a shell would.
+/// Splits an options file, or an environment variable, into words as a shell does.
 std::vector<std::string> split_words(const std::string& text) {
   std::vector<std::string> words;
   std::string word;
@@ -199,7 +199,7 @@ std::vector<std::string> split_words(const std::string& text) {
   return words;
 }
 
-/// Splits a comma-separated list of nvcc; \, is an escaped comma.
+/// Splits a comma-separated list; \, is an escaped comma.
 std::vector<std::string> split_list(const std::string& text) {
   std::vector<std::string> parts(1);
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -223,7 +223,7 @@ bool is_runtime(std::string_view library) {
   return std::find(std::begin(ours), std::end(ours), library) != std::end(ours);
 }
 
-/// Returns true for host compiler flags that would break the rewritten output.
+/// Returns true for host compiler flags that would break rewritten sources.
 bool is_harmful(std::string_view flag) {
   return flag.starts_with("-Werror") || flag.starts_with("-flto") || flag.starts_with("-O") ||
          flag.starts_with("-pedantic") || flag == "-g" || flag.starts_with("-ggdb") ||
@@ -284,7 +284,7 @@ class NvccReader {
   static const NvccOption* find_glued(const std::string& word) {
     for (const std::string_view letter : glued) {
       if (!word.starts_with(letter) || word.size() <= letter.size()) continue;
-      // -m64 and -t4, but not -march.
+      // Matches -m64 and -t4, but not -march.
       const bool number =
           std::islower(static_cast<unsigned char>(letter[1])) != 0 && letter != "-l";
       const char first = word[2] == '=' ? '0' : word[2];
@@ -333,7 +333,7 @@ class NvccReader {
                               "machine code",
                               printable(file)));
     }
-    // The compiler would read @name as an options file.
+    // The compiler would treat @name as an options file.
     call_.sources.files.push_back(file.starts_with('@') ? "./" + file : file);
   }
 

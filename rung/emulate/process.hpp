@@ -12,12 +12,12 @@ namespace rung::emulate {
 struct Ending {
   int exit_code = 0;
   int signal = 0;          // signal that killed it; 0: none
-  bool timed_out = false;  // it was killed at the time limit
+  bool timed_out = false;  // killed at the time limit
 };
 
-/// Defers the signals that would end the process (Ctrl-C, SIGTERM, a closed terminal or pipe) while
-/// an object exists: they are only recorded (interrupted()), so that destructors run. Child
-/// processes do not inherit this.
+/// Defers signals that would end the process (Ctrl-C, SIGTERM, a closed terminal or pipe) while an
+/// object exists: they are only recorded (interrupted()), so that destructors run. Child processes
+/// are unaffected.
 class HeldSignals {
  public:
   HeldSignals();
@@ -26,10 +26,10 @@ class HeldSignals {
   HeldSignals& operator=(const HeldSignals&) = delete;
 };
 
-/// Runs a program with this command line and our standard streams, and waits for it. Fatal signals
-/// are forwarded to it; after one, no further program is started. `variables` are added to its
-/// environment. It is killed after `seconds`; 0: no limit. Its standard error goes to the file
-/// `errors`; "": to ours.
+/// Runs a program with this command line and our standard streams, and waits for its exit. Fatal
+/// signals are forwarded to it; after one, no further program is started. `variables` are added to
+/// its environment. It is killed after `seconds` (0: no limit). Standard error goes to the file
+/// `errors`; "": to our own.
 Ending run_program(const std::vector<std::string>& command,
                    const std::vector<std::pair<std::string, std::string>>& variables = {},
                    double seconds = 0, const std::string& errors = "");

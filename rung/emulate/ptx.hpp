@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Translation of inline PTX to C++: the text of an asm statement is split into instructions, each
-// of which becomes a call of rung_cuda/ptx.h.
+// Translates inline PTX to C++: splits the text of an asm statement into instructions, each of
+// which becomes a call of a function in rung_cuda/ptx.h.
 #pragma once
 
 #include <string>
@@ -41,14 +41,14 @@ class OperandWriter {
   virtual std::string operator()(std::string_view operand) const = 0;
 };
 
-/// Returns the statement for an instruction. Throws Error(unsupported) for one that is not in the
+/// Returns the C++ statement of an instruction. Throws Error(unsupported) if it is not in the
 /// table, and Error(invalid_argument) for missing operands or modifiers.
 std::string translate(const Instruction& instruction, const OperandWriter& operand);
 
-/// Returns the C++ type of a PTX type, "" if there is none: "u32" is "unsigned".
+/// Returns the C++ type of a PTX type, such as "unsigned" for "u32"; "" if there is none.
 std::string_view ptx_type(std::string_view name);
 
-/// Removes blanks at both ends.
+/// Returns the text without blanks at both ends.
 std::string_view trimmed(std::string_view text);
 /// Splits at commas outside of brackets.
 Words split_operands(std::string_view text);

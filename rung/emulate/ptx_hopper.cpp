@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX of compute capability 9.0: mbarriers, bulk and tensor copies, clusters, elections.
+// Translates PTX of compute capability 9.0: mbarriers, bulk and tensor copies, clusters, elections.
 #include <algorithm>
 
 #include "rung/emulate/ptx_translator.hpp"
@@ -63,7 +63,7 @@ struct Hopper : PtxTranslator {
     return "";
   }
 
-  /// Returns true for copies into shared memory, the first state space of the name.
+  /// Returns true for copies into shared memory, which is the first state space of the name.
   [[nodiscard]] bool is_load() const {
     for (const std::string& modifier : one.modifiers) {
       if (modifier.starts_with("shared")) return true;
@@ -144,7 +144,7 @@ struct Hopper : PtxTranslator {
     if (!right_rank(box)) return "";
     const std::string call = fmt::format("{}, {}, {}", box.map, box.coordinates, shared_at(1));
     if (!has("reduce")) return fmt::format("::rung::ptx::tensor_store({}, {});", call, here);
-    // Maps do not record signedness, so minimum and maximum are not supported.
+    // Minimum and maximum are not supported, since maps do not record signedness.
     for (const char* name : {"add", "and", "or", "xor"}) {
       if (!has(name)) continue;
       const bool bits = std::string_view(name) != "add";
@@ -168,7 +168,7 @@ struct Hopper : PtxTranslator {
     return has("tensor") ? tensor_copy() : bulk_copy();
   }
 
-  /// Translates wgmma: f32 sums of 16- and 8-bit floats, s32 sums of bytes.
+  /// Translates wgmma with f32 sums of 16- and 8-bit floats, and with s32 sums of bytes.
   [[nodiscard]] std::string product() const {
     std::string shape;
     Words kinds;
@@ -234,7 +234,7 @@ struct Hopper : PtxTranslator {
                        shared_at(2), values);
   }
   [[nodiscard]] std::string fence() const {
-    // Ordinary fences order the generic proxy; copies use the asynchronous proxy.
+    // Ordinary fences order the generic proxy, but copies use the asynchronous proxy.
     if (has("proxy") && has("async")) {
       return "::rung::simt::fence_async_proxy();";
     }

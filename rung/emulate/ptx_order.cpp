@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory order and scope of PTX instructions, in the simulator's terms.
+// Translates memory order and scope of PTX instructions to the simulator's.
 #include "rung/emulate/ptx_order.hpp"
 
 #include <fmt/format.h>

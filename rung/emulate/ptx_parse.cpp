@@ -12,7 +12,7 @@ bool in_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$' || c == '%';
 }
 
-/// Removes // and /* */ comments.
+/// Returns the text without // and /* */ comments.
 std::string without_comments(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -132,7 +132,7 @@ std::vector<Instruction> parse_ptx(std::string_view given) {
       blank = false;
     }
   }
-  // The assembler also accepts the last instruction without a semicolon.
+  // As the assembler does, accepts a last instruction without a semicolon.
   if (!blank) list.push_back(read_instruction(std::string_view(text).substr(begin)));
   return list;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX instructions with irregular operands: memory, conversions, predicates, barriers, warp
-// operations.
+// Translates PTX instructions with irregular operands: memory, conversions, predicates, barriers,
+// warp operations.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -143,7 +143,7 @@ struct Translator : PtxTranslator {
     return put(at(0), fmt::format("__{}_sync({}, {})", name, mask, predicate));
   }
   [[nodiscard]] std::string matrix() const {
-    // ldmatrix: registers, then a row's address; stmatrix: the reverse.
+    // Operands of ldmatrix are registers and the address of a row; those of stmatrix are reversed.
     const bool load = one.opcode == "ldmatrix";
     std::string registers;
     for (const std::string& part : parts(one.operands.at(load ? 0 : 1))) {

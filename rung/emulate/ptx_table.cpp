@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Table of PTX instructions and the functions of rung_cuda/ptx*.h that implement them.
 //
-// A row's form describes the operands: d the destination, a b c d the sources of the instruction's
-// type T; w a destination of twice the width, W such a source; u a 32-bit source; p a predicate.
-// "d:aab" translates to put(d, function<T>(get<T>(a), get<T>(b), ...)).
+// A row's form describes the operands: d is the destination and a b c d are sources of the
+// instruction's type T; w is a destination of twice the width and W such a source; u is a 32-bit
+// source, p a predicate. "d:aab" translates to put(d, function<T>(get<T>(a), get<T>(b), ...)).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -176,8 +176,8 @@ std::string by_row(const Instruction& one, const Row& row, const OperandWriter& 
 
 }  // namespace
 
-// Instructions with other operands than registers; in ptx_special.cpp and ptx_hopper.cpp. They
-// return "" for an unknown instruction.
+// Translators of instructions with other operands than registers, in ptx_special.cpp and
+// ptx_hopper.cpp. They return "" for an unknown instruction.
 std::string translate_special(const Instruction& one, const OperandWriter& operand,
                               const Words& found);
 std::string translate_hopper(const Instruction& one, const OperandWriter& operand,

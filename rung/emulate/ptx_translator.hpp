@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Common parts of the PTX translators: operands, addresses, calls.
+// Common parts of the PTX translators: operands, addresses and calls.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 namespace rung::emulate {
 
-/// Source location of the asm statement.
+/// Text of the source location of the asm statement.
 inline constexpr const char* here = "::RungPlace::current()";
 
 inline std::string get(std::string_view type, const std::string& value) {
@@ -22,7 +22,7 @@ inline std::string put(const std::string& to, const std::string& value) {
   return fmt::format("::rung::ptx::put({}, {}); ", to, value);
 }
 
-/// Splits "{a, b}"; a scalar operand is the only part.
+/// Splits "{a, b}"; a scalar operand gives a single part.
 inline Words parts(const std::string& operand) {
   if (!operand.starts_with("{")) return {operand};
   return split_operands(std::string_view(operand).substr(1, operand.size() - 2));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extensions of CUDA that no header can provide: launches, kernels, shared variables, inline PTX.
-// Each is rewritten to C++ on top of rung/emulate/include after preprocessing, so that macros with
-// launches and the user's headers need no special treatment.
+// Language extensions of CUDA that no header can provide: launches, kernels, shared variables,
+// inline PTX. They are rewritten to C++ on top of rung/emulate/include after preprocessing, so that
+// macros with launches and the user's headers need no special treatment.
 #pragma once
 
 #include <string>
@@ -32,19 +32,19 @@ void erase_execution_spaces(TokenStream& tokens);
 /// }).with(grid, block)(x). The arguments are evaluated once; the lambda calls the kernel as the
 /// program would, so that deduction, conversions and default arguments are unchanged.
 void rewrite_launches(TokenStream& tokens);
-/// Rewrites launches to kernel(x), in the same columns.
+/// Rewrites launches to plain calls, kernel(x), in unchanged columns.
 void rewrite_launches_as_calls(TokenStream& tokens);
 /// Inserts a prologue with the kernel's name into each __global__ function.
 void rewrite_kernels(TokenStream& tokens);
 /// Rewrites a shared variable to a reference into the running block's memory.
 void rewrite_shared(TokenStream& tokens);
 /// Gives file-scope constants internal linkage, as nvcc does without separate compilation, since
-/// two files may use one name. Skipped if any is declared extern.
+/// several files may use one name. Has no effect if any constant is declared extern.
 void rewrite_constants(TokenStream& tokens);
 /// Passes the result of a plain cudaMemcpy(...); to ignored(), which reports an error at the
 /// program's end.
 void rewrite_ignored_errors(TokenStream& tokens);
-/// Redirects memcpy, memmove and memset to functions with recorded accesses.
+/// Redirects memcpy, memmove and memset to functions that record their accesses.
 void rewrite_memory_calls(TokenStream& tokens);
 /// Rewrites asm("...") statements of PTX to calls.
 void rewrite_assembly(TokenStream& tokens);

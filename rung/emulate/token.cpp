@@ -63,7 +63,8 @@ std::string_view line_at(std::string_view text, std::size_t begin) {
   return text.substr(begin, std::min(text.find('\n', begin), text.size()) - begin);
 }
 
-/// Returns the end of the system header whose marker ends at `end`: where its includer continues.
+/// Returns the end of the system header whose marker ends at `end`: the position where its includer
+/// continues.
 std::size_t end_of_header(std::string_view text, std::size_t end) {
   while (end < text.size()) {
     const std::string_view line = line_at(text, end + 1);
@@ -74,14 +75,14 @@ std::size_t end_of_header(std::string_view text, std::size_t end) {
   return std::min(end, text.size());
 }
 
-/// Returns true for lines that must stay on their own, such as a #pragma.
+/// Returns true for lines that cannot be joined with others, such as a #pragma.
 bool is_directive(std::string_view line) {
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
   return line.starts_with('#');
 }
 
-/// Joins lines that the preprocessor has split by markers around macros of system headers, so that
-/// only headers are marked as system code.
+/// Joins lines that the preprocessor has split by markers around macros of system headers. Only
+/// whole headers then count as system code.
 std::string join_lines(std::string_view text) {
   std::string joined;
   joined.reserve(text.size());
@@ -147,7 +148,7 @@ class Scanner {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
   }
 
-  /// Returns the length of \u00e4 or \U000000e4, in which the preprocessor spells non-ASCII
+  /// Returns the length of \u00e4 or \U000000e4, by which the preprocessor spells non-ASCII
   /// letters.
   [[nodiscard]] std::size_t letter_bytes() const {
     if (peek() != '\\' || (peek(1) != 'u' && peek(1) != 'U')) return 0;
@@ -165,7 +166,7 @@ class Scanner {
     if (is_digit(c) || (c == '.' && is_digit(peek(1)))) return scan_number();
     if (c == '"') return scan_quoted('"', TokenKind::string);
     if (c == '\'') return scan_quoted('\'', TokenKind::character);
-    // Only operators that the rewriter would misread as two.
+    // Only operators that the rewriter would otherwise misread as two.
     for (const std::string_view two : {"::", "->", "<<", ">>", "<=", ">=", "==", "&&", "||"}) {
       if (text_.substr(at_).starts_with(two)) {
         at_ += 2;
@@ -208,7 +209,7 @@ class Scanner {
   }
 
   TokenKind scan_number() {
-    // Preprocessing number: exponents have signs, digits may be separated by '.
+    // A preprocessing number: exponents have signs, digits may be separated by '.
     while (in_word(peek()) || peek() == '.' || (peek() == '\'' && in_word(peek(1)))) {
       const char c = peek();
       ++at_;
@@ -282,7 +283,7 @@ SourceLine TokenStream::line_of(std::size_t i) const {
   for (std::size_t back = std::min(i, tokens_.size() - 1) + 1; back > 0; --back) {
     const Token& token = tokens_[back - 1];
     if (token.kind != TokenKind::verbatim) continue;
-    // A system header ends where its includer continues, at the next such marker.
+    // A system header ends at the marker at which its includer continues.
     LineMarker marker;
     if (!parse_marker(token.text, marker) || marker.system) continue;
     const char* begin = token.text.data() + token.text.size() + 1;

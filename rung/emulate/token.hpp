@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens of a preprocessed C++ source. Unchanged text is printed verbatim, blanks and line markers
-// included, so that compiler messages refer to the user's file and line.
+// Tokens of a preprocessed C++ source. Unchanged text is printed verbatim, including blanks and
+// line markers, so that compiler messages refer to the user's files and lines.
 #pragma once
 
 #include <cctype>
@@ -47,7 +47,7 @@ std::string to_string(const SourceLine& place);
 /// A preprocessed source with edits of some tokens.
 class TokenStream {
  public:
-  /// Tokenizes the output of `g++ -E`. System headers become one token each.
+  /// Tokenizes the output of `g++ -E`. Each system header becomes one token.
   explicit TokenStream(const std::string& text);
 
   [[nodiscard]] std::size_t size() const { return tokens_.size(); }
@@ -55,23 +55,23 @@ class TokenStream {
   [[nodiscard]] const Token& operator[](std::size_t i) const {
     return i < tokens_.size() ? tokens_[i] : end_;
   }
-  /// Returns the token's source line, by the preceding line markers.
+  /// Returns the token's source line, determined by the preceding line marker.
   [[nodiscard]] SourceLine line_of(std::size_t i) const;
   /// Returns the bracket that closes the ( [ or { at `open`; size() if there is none.
   [[nodiscard]] std::size_t closing(std::size_t open) const;
   /// Returns the bracket that opens the one at `close`; size() if there is none.
   [[nodiscard]] std::size_t opening(std::size_t close) const;
-  /// Returns tokens begin .. end-1 with edits and line breaks.
+  /// Returns the text of tokens begin .. end-1, with edits and line breaks.
   [[nodiscard]] std::string text(std::size_t begin, std::size_t end) const;
 
-  /// Replaces a token. Edits past the end, of an unmatched bracket, are ignored.
+  /// Replaces a token. Edits past the end, as for an unmatched bracket, have no effect.
   void replace(std::size_t i, std::string text) { edit(i).instead = std::move(text); }
   void erase(std::size_t i) { replace(i, ""); }
   void insert_before(std::size_t i, const std::string& text) {
     edit(i).before = text + edit(i).before;
   }
   void insert_after(std::size_t i, const std::string& text) { edit(i).after += text; }
-  /// Replaces begin .. end-1 by `text` and keeps later tokens on their lines.
+  /// Replaces begin .. end-1 by `text`; later tokens stay on their lines.
   void replace(std::size_t begin, std::size_t end, const std::string& text);
 
  private:

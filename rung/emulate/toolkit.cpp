@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the folder. Its libraries are linker scripts that name stubs: shared libraries without
-// code, with the symbols of rung's libraries and an absolute path as SONAME. A program linked with
-// them by any linker finds the libraries without an rpath.
+// Writes the toolkit folder. Its libraries are linker scripts that name stubs: shared libraries
+// without code, with the symbols of rung's libraries and an absolute path as SONAME. Any linker can
+// link a program with them, and the program finds the libraries without an rpath.
 #include "rung/emulate/toolkit.hpp"
 
 #include <fcntl.h>
@@ -46,7 +46,7 @@ fs::path cache_folder() {
   return folder;
 }
 
-/// Returns a text that identifies the folder's contents; it is rewritten if the text differs.
+/// Returns a text that identifies the folder's contents: a different text requires rewriting it.
 std::string stamp_of(const Home& home) {
   std::string stamp = fmt::format("{} {} {}\n", toolkit_version(), home.program, home.include);
   for (const char* name : stubbed) {
@@ -101,11 +101,11 @@ void write_text(const fs::path& path, const std::string& text) {
 }
 
 void write_stub(const Home& home, const char* name, const std::string& folder) {
-  // With the ABI version, as the loader would look it up.
+  // Includes the ABI version, as the loader looks it up.
   std::string library = fmt::format("{}/{}.{}", home.libraries, name, RUNG_VERSION_MAJOR);
   if (!fs::exists(library)) library = fmt::format("{}/{}", home.libraries, name);
   const std::string symbols = folder + "/symbols", source = folder + "/stub.s";
-  // Uses a shell to redirect: readelf has no option for an output file.
+  // A shell redirects the output, since readelf has no option for an output file.
   run({"/bin/sh", "-c", "readelf --dyn-syms -W \"$1\" >\"$2\"", "sh", library, symbols}, folder);
   write_text(source, stub_source(read_file(symbols)));
   run({host_compiler(), "-shared", "-nostdlib", "-Wl,-soname," + library, source, "-o",
@@ -169,7 +169,7 @@ std::string toolkit_folder() {
       cache / fmt::format("cuda-{:016x}", std::hash<std::string>()(home.libraries + home.program));
   const std::string stamp = stamp_of(home);
   if (read_file(folder / "stamp") == stamp) return folder;
-  // Concurrent compilers of a build wait for the first.
+  // Lock: concurrent compilers of a build wait for the first one.
   const int lock = open((folder.string() + ".lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
   if (lock >= 0) flock(lock, LOCK_EX);
   if (read_file(folder / "stamp") != stamp) {

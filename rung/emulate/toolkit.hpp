@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder with the layout of a CUDA toolkit, for build systems that search for one.
+// Folder with the layout of a CUDA toolkit, for build systems that search for one.
 #pragma once
 
 #include <string>

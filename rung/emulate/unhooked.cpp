@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merges the assembly of a source's two versions. Parses g++'s output format: one label, directive
-// or instruction per line.
+// Merges the assembly of the two versions of a source. Parses g++'s output format: one label,
+// directive or instruction per line.
 #include "rung/emulate/unhooked.hpp"
 
 #include <algorithm>
@@ -59,13 +59,13 @@ void for_each_line(std::string_view text, F f) {
   }
 }
 
-/// Symbols that a version defines.
+/// Symbols defined by a version.
 struct Symbols {
   std::unordered_set<std::string_view> functions, objects;
   std::unordered_set<std::string_view> writable;  // writable objects
   std::unordered_set<std::string_view> visible;   // global symbols
   std::unordered_set<std::string_view> shared;    // symbols in COMDAT sections
-  // .file numbers by the directive's arguments.
+  // Numbers of .file directives, by the directive's arguments.
   std::unordered_map<std::string_view, std::string_view> files;
   int last_file = 0;
 };
@@ -164,7 +164,7 @@ class Joiner {
     out_ += '\n';
   }
 
-  /// Adds a section; functions are no longer in COMDAT groups.
+  /// Adds a section. Functions are moved out of COMDAT groups.
   void add_section(const Line& line) {
     const std::string_view name = line.name();
     if (line.rest.ends_with(",comdat")) alone_.insert(name);
@@ -202,7 +202,7 @@ class Joiner {
     return at != numbers_.end() ? at->second : std::string(number);
   }
 
-  /// Adds text with renamed local labels and numbered constants, and renamed functions in calls and
+  /// Adds text with renamed local labels, numbered constants, and renamed functions in calls and
   /// definitions.
   void rename(std::string_view text, bool functions) {
     for (std::size_t i = 0; i < text.size();) {
@@ -224,7 +224,7 @@ class Joiner {
     return !dropped_.contains(object) && !object.starts_with("DW.ref.");
   }
 
-  /// Adds a table of address pairs, which a constructor registers with the runtime.
+  /// Adds a table of address pairs, and a constructor that registers it with the runtime.
   void add_table() {
     std::vector<std::string_view> both;
     for (const std::string_view one : own_.functions) {

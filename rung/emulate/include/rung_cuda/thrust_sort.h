@@ -6,7 +6,8 @@
 
 namespace thrust {
 
-/// Merges sorted halves from `keys` to `keys_2`, and values likewise unless they are null.
+/// Sorts `keys` by bottom-up merging with the buffer `keys_2`, and the values with the keys unless
+/// they are null.
 template <class Keys, class Key, class Values, class Value, class Less>
 __host__ __device__ void rung_merge_sort(Keys keys, Key* keys_2, Values values, Value* values_2,
                                          std::ptrdiff_t n, Less less) {
