@@ -132,7 +132,8 @@ void rewrite_declaration(TokenStream& tokens, std::size_t word, bool in_function
 
   const bool dynamic = names.front().unbounded;
   if (!in_function && !dynamic) {
-    // File-scope variables: correct only for blocks that run one after another.
+    // File-scope variables become thread-local to OS threads, which is correct only for blocks that
+    // run one after another.
     tokens.replace(word, tokens[word - 1].is("static") ? "thread_local" : "static thread_local");
     return;
   }
@@ -141,7 +142,7 @@ void rewrite_declaration(TokenStream& tokens, std::size_t word, bool in_function
     if (token.is("__rung_shared__") || token.is("extern") || token.is("static")) {
       tokens.erase(i);
     } else if (token.is("alignas") && tokens[i + 1].is("(")) {
-      // A typedef accepts the attribute, not the specifier.
+      // Typedefs accept the attribute, but not alignas.
       tokens.replace(i, "__attribute__((aligned");
       tokens.insert_after(tokens.closing(i + 1), "))");
     }
@@ -201,7 +202,7 @@ void register_constants(TokenStream& tokens, std::size_t begin) {
 void rewrite_constants(TokenStream& tokens) {
   std::vector<std::size_t> words;
   bool across_files = false;
-  std::vector<bool> braces;  // per open brace: true if all open braces are namespaces'
+  std::vector<bool> braces;  // per open brace: true if it and all enclosing braces are namespaces
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i].is("{")) {
       braces.push_back((braces.empty() || braces.back()) && opens_namespace(tokens, i));

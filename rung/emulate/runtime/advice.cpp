@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Advice about managed memory, which changes nothing here.
+// cudaMemAdvise and related functions for managed memory, which have no effect here.
 #include "rung/emulate/runtime/devices.hpp"
 #include "rung/emulate/runtime/memory.hpp"
 

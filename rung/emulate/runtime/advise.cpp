@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts and advice of findings: names of arrays, and findings that are consequences of others.
+// Texts and advice of findings: names arrays, and drops findings that are consequences of others.
 #include "rung/emulate/runtime/advise.hpp"
 
 #include <cxxabi.h>
@@ -24,7 +24,7 @@ std::string demangled(const std::string& type) {
   return status == 0 ? text.get() : "";
 }
 
-/// Returns the extents of "float [16][17]" and the type without them.
+/// Reads the extents of "float [16][17]" and the type without them into the object.
 void read_type(record::Object& object) {
   object.type = demangled(object.type);
   const std::size_t bracket = object.type.find(" [");
@@ -40,7 +40,8 @@ void read_type(record::Object& object) {
   object.element_bytes = static_cast<std::size_t>(object.bytes) / count;
 }
 
-/// Returns the name in `extern __shared__ float s[];` where the kernel declares one such array.
+/// Sets the object's name and type from `extern __shared__ float s[];` if the kernel declares one
+/// such array.
 void find_dynamic(record::Object& object, const Finding& finding) {
   const SourceTree* const tree = source_tree(finding.file);
   if (tree == nullptr) return;
@@ -74,7 +75,7 @@ void find_dynamic(record::Object& object, const Finding& finding) {
   }
 }
 
-/// Returns true if the index is a small negative number that wrapped around 32 bits.
+/// Returns true if the index is a small negative number as unsigned 32 bits.
 bool has_wrapped(const record::Object& object) {
   const auto bytes = static_cast<std::int64_t>(object.element_bytes);
   constexpr std::int64_t around = std::int64_t{1} << 32;
@@ -136,7 +137,7 @@ void name_object(Finding& finding) {
   std::string text = element_of(object);
   if (finding.kind == Kind::out_of_bounds) {
     if (object.element_bytes == 0) return;
-    // An address far from all memory may be meant for any array, unless an unsigned index wrapped.
+    // A distant address may be meant for any array, unless an unsigned index wrapped.
     const auto far = static_cast<std::int64_t>(2 * object.bytes + 65536);
     if ((object.offset > far && !has_wrapped(object)) || object.offset < -65536) {
       object.name.clear();
@@ -158,7 +159,7 @@ void name_object(Finding& finding) {
 
 void advise(Finding& finding) {
   name_object(finding);
-  if (finding.in_library) return;  // its source is not part of the program
+  if (finding.in_library) return;  // the library's source is not part of the program
   if (finding.kind == Kind::race) advise_race(finding);
   if (finding.kind == Kind::out_of_bounds && !advise_allocation(finding)) advise_bounds(finding);
   if (finding.kind == Kind::misaligned) advise_misaligned(finding);
@@ -170,7 +171,7 @@ void advise(Finding& finding) {
 
 namespace {
 
-/// Advises the largest of the extents that accesses to one array need; no other access then needs a
+/// Advises the largest extent that the accesses to one array need; other accesses then need no
 /// guard.
 void widen_extent(Finding& finding, const std::vector<Finding>& findings) {
   const auto elements = [](const Finding& one) {
@@ -224,8 +225,8 @@ void widen_barrier(Finding& race, const std::vector<Finding>& findings) {
   }
 }
 
-/// Returns true if a line of this race may contain the write that comes too late for the read: not
-/// the line of the read itself, nor one that reads before it writes.
+/// Returns true if a line of this race may contain the write that comes too late for the read: a
+/// line other than that of the read, and one that does not read before it writes.
 bool explains(const Finding& race, const Finding& read) {
   if (race.kind != Kind::race || race.space != read.space || read.object.name.empty() ||
       race.object.name != read.object.name) {
@@ -251,8 +252,8 @@ bool explains(const Finding& race, const Finding& read) {
          !update_of(*tree, *other.statement, race.object.name, true).has_value();
 }
 
-/// Returns true if threads race only because the other finding's index exceeds its bound: it
-/// reaches an element of the next row before it leaves the array.
+/// Returns true if threads race only because the index of the other finding exceeds its bound: it
+/// reaches elements of the next row before it leaves the array.
 bool follows_from_bound(const Finding& race, const Finding& bound) {
   if (race.kind != Kind::race || bound.kind != Kind::out_of_bounds || bound.fixes.empty()) {
     return false;
@@ -263,8 +264,8 @@ bool follows_from_bound(const Finding& race, const Finding& bound) {
          race.racers.both_write && bound.fixes.front().kind == "comparison";
 }
 
-/// Returns true if the finding concerns memory reached by the other one's index, which is outside
-/// the array's type: the line's error is the index, not that memory.
+/// Returns true if the finding concerns memory that is reached by the index of the other finding,
+/// which is outside the array's type: the error in the line is the index, not the memory.
 bool follows_from_index(const Finding& one, const Finding& index) {
   if (one.kind != Kind::race && one.kind != Kind::uninitialized) return false;
   if (index.kind != Kind::out_of_bounds || !index.message.starts_with("index ")) return false;
@@ -286,7 +287,7 @@ void advise(std::vector<Finding>& findings) {
     widen_barrier(one, findings);
     widen_extent(one, findings);
   }
-  // An index outside the array's type is reported on its own, and then its access.
+  // An index outside the array's type is reported separately, and its access is then redundant.
   drop(findings, [&](const Finding& one) {
     return one.kind == Kind::out_of_bounds && !one.message.starts_with("index ") &&
            std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
@@ -294,13 +295,13 @@ void advise(std::vector<Finding>& findings) {
                     other.line == one.line && other.file == one.file;
            });
   });
-  // The next array or the next row follows the end of an array.
+  // Next to the end of an array is the next array or the next row.
   drop(findings, [&](const Finding& one) {
     return std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
       return follows_from_index(one, other) || follows_from_bound(one, other);
     });
   });
-  // A race with an unknown side adds nothing to one in the same line with known sides.
+  // A race with an unknown side is redundant if one in the same line has known sides.
   drop(findings, [&](const Finding& one) {
     return one.kind == Kind::race && !knows_both(one) &&
            std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
@@ -310,7 +311,7 @@ void advise(std::vector<Finding>& findings) {
                     other.object.name == one.object.name && other.space == one.space;
            });
   });
-  // An uninitialized read that comes too early is covered by the race, which has the advice.
+  // The race covers an uninitialized read that comes too early, and has the advice.
   drop(findings, [&](const Finding& one) {
     return one.kind == Kind::uninitialized &&
            std::any_of(findings.begin(), findings.end(),

@@ -18,17 +18,17 @@ namespace rung::cuda {
 void advise(std::vector<simt::record::Finding>& findings);
 void advise(simt::record::Finding& finding);
 
-// Parts of the advice, one file each.
+// Parts of advise(), one file each.
 
-/// Sets the finding's object to its name in the program.
+/// Sets the finding's object to the name of the memory in the program.
 void name_object(simt::record::Finding& finding);
 void advise_race(simt::record::Finding& race);
 void advise_bounds(simt::record::Finding& finding);
-/// Advises a missing sizeof in an allocation's size, or in that of a copy to the array. Returns
-/// false if none seems to be missing.
+/// Advises a missing sizeof in the size of an allocation or of a copy to the array. Returns false
+/// if none seems to be missing.
 bool advise_allocation(simt::record::Finding& finding);
 bool advise_copy(simt::record::Finding& finding);
-/// Advises on a copy to the host if its size counts elements.
+/// Advises a missing sizeof in a copy to the host whose size counts elements.
 void advise_short_copy(simt::record::Finding& finding);
 /// Advises on a read of an array that a guarded load leaves partly unwritten.
 void advise_uninitialized(simt::record::Finding& finding);
@@ -52,12 +52,12 @@ inline std::string joined(std::initializer_list<std::string_view> parts) {
 
 /// Advises on the third launch argument, the size of dynamic shared memory.
 void advise_launch(simt::record::Finding& finding);
-/// Returns the number of elements that the block's last thread needs if this thread accesses the
-/// given index and each thread needs one more than its predecessor.
+/// Returns the number of elements that the block's last thread needs, if this thread accesses
+/// `index` and each thread needs one more element than its predecessor.
 std::int64_t elements_needed(const simt::record::Finding& finding, std::int64_t index);
 
-/// Returns true if the other side of a race is known to be another thread. Of many readers only one
-/// is kept, and it may be the writer itself.
+/// Returns true if the other side of a race is known to be another thread. Only one of many readers
+/// is recorded, which may be the writer itself.
 bool knows_both(const simt::record::Finding& race);
 /// Returns the kernel of a finding in a source, by its name without namespaces and template
 /// arguments.
@@ -69,20 +69,20 @@ struct Update {
   std::string target;               // "bins[b]"
   std::string operation;            // "Add", "Max" ...; "": no such atomic function
   std::string operand;              // "1"
-  const Statement* load = nullptr;  // statement that read the element before; null: the same
+  const Statement* load = nullptr;  // statement that loads the element before; null: the same
 };
 /// Returns the update that the statement performs, if its operand does not read the array
-/// elsewhere. `elsewhere`: even if it does.
+/// otherwise. `elsewhere`: even if it does.
 std::optional<Update> update_of(const SourceTree& tree, const Statement& one,
                                 const std::string& array, bool elsewhere);
 
-/// Replaces advice whose fixes earlier findings contain by a short reference.
+/// Replaces advice whose fixes are also in earlier findings by a short reference.
 void shorten_repeated(std::vector<simt::record::Finding>& findings);
-/// Spells the replaced text of fixes as the file does, comments included, and drops unchanged lines
+/// Spells the replaced text of fixes as in the file, comments included, and drops unchanged lines
 /// at the end.
 void spell_fixes(std::vector<simt::record::Finding>& findings);
 
-/// Returns a fix that replaces text of a statement.
+/// Returns a fix that replaces the text of a statement.
 simt::record::Fix replacement(const SourceTree& tree, const char* kind, const Statement& one,
                               std::string text);
 

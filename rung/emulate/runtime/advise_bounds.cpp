@@ -26,7 +26,7 @@ struct Scene {
 };
 
 /// Returns true if v <= bound admits exactly one value too many: v is a coordinate of the index,
-/// and the bound is the number of its values.
+/// and `bound` its extent.
 bool lets_through(const Finding& finding, const Scene& scene, const Statement& around,
                   std::size_t variable, TokenRange bound) {
   const TokenStream& tokens = scene.tokens;
@@ -72,7 +72,7 @@ bool advise_comparison(Finding& finding, const Scene& scene) {
 }
 
 /// Returns true if the index covers a window around an element: by a loop that begins below 0, or
-/// by constants of both signs in one statement.
+/// by offsets of both signs in one statement.
 bool is_of_window(const Finding& finding, const Scene& scene) {
   const TokenStream& tokens = scene.tokens;
   const ThreadValues values(scene.tree, *scene.access.spot.function, finding);
@@ -100,8 +100,8 @@ bool is_of_window(const Finding& finding, const Scene& scene) {
   return below && above;
 }
 
-/// Advises halo elements, for a window that leaves the block's tile: a guard would omit them from
-/// the sum.
+/// Advises halo elements for a window that exceeds the block's tile, since a guard would omit them
+/// from the sum.
 bool advise_halo(Finding& finding, const Scene& scene) {
   const bool reads = scene.access.name != scene.access.spot.statement->begin;
   if (finding.space != record::Space::shared || !reads || !is_of_window(finding, scene)) {
@@ -115,14 +115,14 @@ bool advise_halo(Finding& finding, const Scene& scene) {
   return true;
 }
 
-/// Advises on the range of the index, if no condition can be given.
+/// Advises on the range of the index if no condition for a guard is known.
 void advise_range(Finding& finding, const Scene& scene) {
   const std::string name(scene.tokens[scene.access.name].text);
   finding.advice = joined({"keep the index ", scene.index(), " of ", name, " between 0 and ",
                            std::to_string(scene.wrong.count - 1)});
 }
 
-/// Replaces the read by 0 if the condition does not hold.
+/// Replaces the value read by 0 where the condition does not hold.
 void guard_read(Finding& finding, const SourceTree& tree, const IndexAccess& access,
                 const std::string& condition) {
   const std::string text = tree.text(access.name, access.end + 1);
@@ -159,7 +159,7 @@ void advise_guard(Finding& finding, const Scene& scene) {
         replacement(scene.tree, "guard", one, "if (" + condition + ") " + scene.tree.text(one)));
     return;
   }
-  // A statement that writes at this index, to any array.
+  // Guards the whole statement if it writes at this index, in any array.
   std::size_t left = one.begin;
   if (tokens[left].is("+") || tokens[left].is("-")) left += 2;
   const bool writes = tokens[left + 1].is("[") || tokens[left].is("atomicAdd");
@@ -173,7 +173,7 @@ void advise_guard(Finding& finding, const Scene& scene) {
   }
   guard_read(finding, scene.tree, scene.access, condition);
   if (!is_of_window(finding, scene)) return;
-  // Adjacent accesses in the statement exceed other bounds.
+  // Adjacent accesses in the statement, with offsets, need other bounds.
   const ThreadValues values(scene.tree, *scene.access.spot.function, finding);
   std::size_t guarded = 0;
   for (const IndexAccess& beside : accesses_beside(scene.tree, scene.access, scene.wrong)) {
@@ -191,8 +191,8 @@ void advise_guard(Finding& finding, const Scene& scene) {
   if (guarded != 0) finding.advice += ", and its neighbors in the same statement likewise";
 }
 
-/// Returns the number of elements that the last thread of a row or column of the block needs if
-/// this thread accesses the given index. The axis is the one along which index and thread agree.
+/// Returns the number of elements that the last thread of a row or column of the block needs, if
+/// this thread accesses `index`. The axis is the one in which index and thread agree.
 std::int64_t elements_of_axis(const Finding& finding, std::int64_t index) {
   const auto& block = finding.block_extent;
   const std::int64_t x = finding.thread.x, y = finding.thread.y;
@@ -240,7 +240,7 @@ bool advise_extent(Finding& finding, const Scene& scene, std::int64_t index) {
   return true;
 }
 
-/// Reads the index and the number of elements from "index 64 of an array of type 'float [64]'".
+/// Reads index and count from "index 64 of an array of type 'float [64]'".
 bool read_index(const std::string& message, long long& index, long long& count) {
   const std::size_t bracket = message.find('[');
   return std::sscanf(message.c_str(), "index %lld", &index) == 1 && bracket != std::string::npos &&
@@ -259,7 +259,7 @@ void advise_bounds(Finding& finding) {
   if (tree == nullptr) return;
   long long index = 0, count = 0;
   const bool indexed = read_index(finding.message, index, count);
-  if (indexed) object.name.clear();  // the memory there is another variable
+  if (indexed) object.name.clear();  // the name is that of the memory there, another variable
   if (!indexed && (object.name.empty() || object.element_bytes == 0)) return;
   WrongIndex wrong{.array = object.name, .index = index, .count = count};
   if (indexed) {

@@ -11,7 +11,7 @@ namespace {
 namespace record = simt::record;
 using record::Finding;
 
-/// Returns true if the kernel has an argument of this value, or two with this product.
+/// Returns true if a kernel argument has this value, or two arguments have this product.
 bool is_argument(const Finding& finding, std::int64_t value) {
   for (const auto& [number, integer] : finding.integers) {
     if (integer == value) return true;
@@ -34,7 +34,7 @@ bool is_size_of_pointer(const SizedCall& call) {
   return false;
 }
 
-/// Returns the copy into an array whose allocation is sizeof times as large as the copy.
+/// Returns the copy into an array whose allocation has sizeof(element) times the size of the copy.
 const SizedCall* short_copy(const std::vector<SizedCall>& copies, const SizedCall& allocation) {
   for (const SizedCall& one : copies) {
     if (one.pointer != allocation.pointer) continue;
@@ -62,7 +62,7 @@ bool advise_allocation(Finding& finding) {
                              ")"});
     return true;
   }
-  if (object.offset / size >= bytes) return false;  // that many elements would be too few as well
+  if (object.offset / size >= bytes) return false;  // that many elements would not suffice either
   const bool known = is_argument(finding, bytes);
   if (call.has_value() ? !counts_elements(*call->tree, call->size) : !known) return false;
   const std::string type = object.type.empty() ? "the element" : object.type;
@@ -86,7 +86,7 @@ bool advise_copy(Finding& finding) {
   const SizedCall* const copy = short_copy(copies, *allocation);
   if (copy == nullptr) return false;
   const auto bytes = object.bytes / object.element_bytes;
-  if (static_cast<std::uint64_t>(object.offset) < bytes) return false;  // that has been copied
+  if (static_cast<std::uint64_t>(object.offset) < bytes) return false;  // the byte has been copied
   finding.advice = joined({"line ", std::to_string(copy->line()), " copies ", std::to_string(bytes),
                            " of the ", std::to_string(object.bytes), " bytes: `* sizeof(",
                            object.type, ")` is missing in ", copy->with_sizeof(object.type).from});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Advice on races between threads that pass data by a lock, a semaphore, a flag or a ticket: a
-// missing fence before the release, or a missing barrier between the data and the releasing thread.
+// missing fence before the release, or a missing barrier between the write and the releasing
+// thread.
 #include <utility>
 #include <vector>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Advice on vector accesses, such as float4, to rows that do not begin at multiples of a vector.
+// Advice on vector accesses, such as float4, to rows that do not begin at a multiple of the
+// vector's size.
 #include <cstdio>
 #include <string>
 
@@ -17,8 +18,8 @@ struct RowLength {
   std::int64_t value = 0;
 };
 
-/// Finds the factor of a product in the expression, or in its variables' initializers, that is
-/// uniform and not a multiple of the vector's length.
+/// Finds a uniform factor of a product that is not a multiple of the vector's length, in the
+/// expression or in the initializers of its variables.
 class RowFinder {
  public:
   RowFinder(const SourceTree& tree, const Function& function, const Finding& finding,

@@ -10,7 +10,7 @@ namespace {
 
 using simt::record::Finding;
 
-/// Returns the `if` whose branches contain these two; null if there is none.
+/// Returns the `if` whose two branches contain these two statements; null if there is none.
 const Statement* parting_branch(const Statement& one, const Statement& other) {
   const Statement* common = one.parent;
   while (common != nullptr && !common->contains(other)) common = common->parent;
@@ -19,7 +19,7 @@ const Statement* parting_branch(const Statement& one, const Statement& other) {
   return parts ? common : nullptr;
 }
 
-/// Returns true if it is the last statement of its branch.
+/// Returns true if the statement is the last of its branch.
 bool is_last(const Statement& one, const Statement& branch) {
   if (one.parent == &branch) return true;
   return one.parent->parent == &branch && one.parent->parts.back().get() == &one;

@@ -18,7 +18,7 @@ std::string target_of(const SourceTree& tree, const Statement& one) {
   return tree.text(one.begin, tokens.closing(one.begin + 1) + 1);
 }
 
-/// Returns true if a returning branch before the call also writes the element.
+/// Returns true if a branch before the call writes the element and returns.
 bool writes_before_return(const SourceTree& tree, const Statement& from, const Statement& call,
                           const std::string& target, bool leaves) {
   if (from.begin >= call.begin && !from.contains(call)) return false;
@@ -34,7 +34,7 @@ bool writes_before_return(const SourceTree& tree, const Statement& from, const S
 }  // namespace
 
 /// Returns true if the compiler has merged equal stores of two branches: lanes that return after
-/// their store then seem to have gone on to the other, past the call.
+/// their store then appear to continue in the other branch, past the call.
 bool is_merged_store(const Finding& finding) {
   using simt::record::Kind;
   const bool of_lanes = finding.kind == Kind::warp_sync || finding.kind == Kind::barrier;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs work in a copy of this process.
+// Runs work in a forked copy of this process.
 #include "rung/emulate/runtime/apart.hpp"
 
 #include <fcntl.h>
@@ -16,12 +16,12 @@ namespace {
 
 constexpr int fatal_signals[] = {SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
                                  SIGABRT, SIGALRM, SIGINT, SIGTERM};
-constexpr long look_every = 20'000'000;  // ns
+constexpr long look_every = 20'000'000;  // nanoseconds between polls
 constexpr int max_looks = 3000;
-// Polls during which the copy sleeps, after which it is considered deadlocked.
+// Number of polls with a sleeping copy after which it is considered deadlocked.
 constexpr int max_asleep = 100;
 
-/// Returns true if the process sleeps, by /proc: "pid (name) S ...".
+/// Returns true if the process sleeps, by its status file in /proc: "pid (name) S ...".
 bool is_asleep(const char* status_file) {
   char text[512];
   const int file = open(status_file, O_RDONLY | O_CLOEXEC);
@@ -47,7 +47,7 @@ void name_status_file(char (&path)[32], pid_t process) {
 }  // namespace
 
 bool do_apart(void (*work)()) {
-  // fork() would wait for the heap's locks.
+  // Not fork(), which would wait for the heap's locks.
   const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
   if (child < 0) return false;
   if (child == 0) {
@@ -76,7 +76,7 @@ bool do_apart(void (*work)()) {
 }
 
 void write_plainly(const char* text) {
-  // Excess text is lost.
+  // Text beyond a partial write is lost.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, std::strlen(text));
 }
 

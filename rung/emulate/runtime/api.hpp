@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA runtime's declarations for its implementation: functions that programs call are exported
-// from librung_emulate.so, all others are hidden.
+// Declarations of the CUDA runtime for its implementation. Functions that programs call are
+// exported from librung_emulate.so; all others are hidden.
 #pragma once
 
 #pragma GCC visibility push(default)
@@ -23,34 +23,33 @@ void set_device_failure(cudaError_t error);
 // --- reports to the user, in report.cpp ---
 
 /// Notes a launch that the device rejects. It is reported at the program's end unless the program
-/// queries the error by then, as a correct program does.
+/// queries the error by then.
 void note_refused_launch(const LaunchConfig& config, const std::string& why);
 /// Notes that the program has queried its last error, which also clears ignored errors.
 void forget_refused_launch();
-/// Notes the reason why the current call fails, for the report.
+/// Notes the reason of the current call's failure, for the report.
 void note_reason(std::string why);
 /// Reports a kernel that the simulator aborted. Returns the error code for the program.
 cudaError_t report_kernel_failure(const std::string& message);
 /// Frees memory released by a completed kernel; in heap.cpp.
 void free_kernels_heap();
-/// Implements cudaMalloc and cudaFree in kernels; in heap.cpp. `code`: the return address of the
-/// call.
+/// Implements cudaMalloc and cudaFree in kernels; in heap.cpp. `code`: return address of the call.
 void* allocate_in_kernel(std::size_t bytes);
 void free_in_kernel(void* memory, const void* code);
-/// Ends the session and writes its findings at the program's end.
+/// Ends the session and writes its findings, at the program's end.
 void write_report();
-/// Adds rejected launches to the session's findings and clears the reports: the caller takes the
-/// findings.
+/// Adds rejected launches to the session's findings and clears the reports, for a caller that
+/// fetches the findings.
 void hand_over_findings();
-/// Returns the findings so far, for a crashing program. The text is never freed; only findings
-/// change it.
+/// Returns the text of the findings so far, for a crashing program. The text is never freed, and
+/// changes only with the findings.
 const char* findings_as_text();
 /// Reports an error of host code; `code`: the return address of its call.
 void report_misuse(const char* kind, const std::string& message, const void* code);
 
 // --- time, in clock.cpp ---
 
-/// Advances the simulated time by the rough duration of an operation of the device.
+/// Advances the simulated time by the approximate duration of a device operation.
 void advance_clock(double nanoseconds);
 double clock_now();
 double copy_time(double bytes, cudaMemcpyKind kind);

@@ -9,8 +9,8 @@
 
 namespace rung::cuda {
 
-/// Returns the token after the element to which the statement assigns plainly, as in s[t] = v; 0 if
-/// it assigns to no element of the array.
+/// Returns the token after the element to which the statement assigns, as in s[t] = v; 0 if it
+/// assigns to no element of the array.
 std::size_t assigned_end(const SourceTree& tree, const Statement& one, std::string_view array);
 /// Returns true if the statement writes elements of the array: by an assignment, an update, or an
 /// atomic function.
@@ -20,8 +20,8 @@ bool reads_array(const SourceTree& tree, const Statement& one, std::string_view 
 
 /// Returns the statements of a line that mention the array.
 std::vector<SourceTree::Spot> uses_of(const SourceTree& tree, int line, std::string_view array);
-/// Returns the statement of the line that reads the array; that of SourceTree::find() if only one
-/// uses it.
+/// Returns the statement of the line that reads the array; if only one statement uses it, that of
+/// SourceTree::find().
 SourceTree::Spot reader_of(const SourceTree& tree, int line, std::string_view array);
 
 }  // namespace rung::cuda

@@ -17,30 +17,32 @@ struct Pair {
   const Statement* second = nullptr;
 };
 
-/// Returns "between line 3 and line 5"; for one line, the text of the statements.
+/// Formats the location: "between line 3 and line 5"; for a single line, the text of the
+/// statements.
 std::string between(const Pair& pair);
 
 /// Advises the missing fence if a lock guards both sides of the race. Returns false if there is no
 /// such lock.
 bool advise_lock(simt::record::Finding& race, const Pair& pair);
 
-/// Advises to let all threads of the block reach the barrier at this token, which is in a divergent
-/// branch. Returns false if there is no such branch.
+/// Advises to let all threads of the block reach the barrier at this token, if it is in a divergent
+/// branch; otherwise returns false.
 bool advise_whole_barrier(simt::record::Finding& finding, const SourceTree& tree,
                           const Function& function, std::size_t barrier);
 
-/// Advises a barrier between two calls of the racing function: a barrier separates the sides, but
-/// the next call overwrites data that threads still read. Returns false if there is no such call.
+/// Advises a barrier between two calls of the racing function: a barrier separates the two sides,
+/// but the next call overwrites data that threads still read. Returns false if there is no such
+/// call.
 bool advise_between_calls(simt::record::Finding& race, const Pair& pair);
 
-/// A barrier of the block or the warp between the sides of a race.
+/// Search for a barrier of the block or the warp between the sides of a race.
 class BarrierAdvice {
  public:
   BarrierAdvice(simt::record::Finding& race, const Pair& pair, bool warp)
       : race_(race), pair_(pair), tree_(*pair.tree), warp_(warp) {}
 
-  /// Sets the advice and the fixes of the race. Returns true if all threads reach some location
-  /// between its sides.
+  /// Sets advice and fixes of the race. Returns true if there is a location between its sides that
+  /// all threads reach.
   bool find();
   /// Returns true if a barrier that no thread skips is between the sides.
   [[nodiscard]] bool ordered_within() const {
@@ -54,8 +56,8 @@ class BarrierAdvice {
   /// Returns the first barrier between these tokens in a branch that some threads do not take;
   /// `end` if there is none. `around`: also in a branch around both sides of the race.
   [[nodiscard]] std::size_t partial_barrier(std::size_t begin, std::size_t end, bool around) const;
-  /// Advises to let all threads reach the barrier, if it is partial. Its location is then assumed
-  /// to be right.
+  /// If a partial barrier is there, advises to let all threads reach it and returns true: its
+  /// location is assumed to be right.
   bool advise_partial(std::size_t begin, std::size_t end, bool around = false);
   [[nodiscard]] bool skipped(std::size_t token) const;
   [[nodiscard]] int last_line(const Statement& loop) const;

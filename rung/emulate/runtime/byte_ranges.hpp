@@ -11,7 +11,7 @@ namespace rung::cuda {
 using simt::record::ByteRange;
 using simt::record::ByteRanges;
 
-/// Returns the first byte in both; 0 if they are disjoint.
+/// Returns the first byte in both sets; 0 if they are disjoint.
 std::uintptr_t first_common(const ByteRanges& one, const ByteRanges& other);
 /// Removes the bytes of `gone`.
 void remove(ByteRanges& ranges, const ByteRanges& gone);

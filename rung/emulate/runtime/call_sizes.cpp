@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses calls that allocate and copy.
+// Parses calls that allocate or copy memory.
 #include "rung/emulate/runtime/call_sizes.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 using emulate::TokenKind;
 using emulate::TokenStream;
 
-constexpr int max_nesting = 6;  // nesting depth of variables initialized from variables
+constexpr int max_nesting = 6;  // limit of variables initialized from variables
 
 std::vector<TokenRange> arguments(const TokenStream& tokens, std::size_t open) {
   std::vector<TokenRange> list;
@@ -61,7 +61,7 @@ bool counts_elements(const SourceTree& tree, TokenRange size, int depth) {
   if (tree.mentions(size.begin, size.end, "sizeof")) return false;
   for (std::size_t i = size.begin; i < size.end; ++i) {
     if (tokens[i].kind == TokenKind::number) {
-      // A number alone may count bytes; so may a factor of 2, 4, 8 or 16.
+      // A plain number may count bytes, as may a factor of 2, 4, 8 or 16.
       if (size.end == size.begin + 1 && depth == 0) return false;
       for (const char* width : {"2", "4", "8", "16"}) {
         const bool factor = tokens[i + 1].is("*") || (i > size.begin && tokens[i - 1].is("*"));

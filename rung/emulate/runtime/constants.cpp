@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// __constant__ variables: registered when the program is loaded as read-only memory of kernels.
-// Those of one file must fit in a chip's constant bank.
+// __constant__ variables: registered at load time as memory that kernels may only read. The
+// variables of one file must fit in a GPU's constant bank.
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -22,7 +22,7 @@ constexpr std::size_t bank_bytes = 64 << 10;
 /// Ends the program if ptxas would have rejected its file.
 void count_in_file(const char* file, const char* name, std::size_t bytes) {
   static std::mutex mutex;
-  // Sizes are counted per file: several files may share a header's variables, but each bank
+  // Sizes are counted per file: several files may include a header's variables, but each bank
   // contains them once.
   static auto& files = *new std::map<std::string, std::map<std::string, std::size_t>>;
   const std::lock_guard lock(mutex);

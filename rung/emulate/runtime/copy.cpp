@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies and fills: performed immediately, in call order, unless a graph captures them.
+// Copies and fills: performed in the call, in call order, unless a graph captures them.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -23,13 +23,14 @@ namespace {
 
 namespace record = simt::record;
 
-/// Returns true for variables of the program and its libraries, __device__ variables included.
+/// Returns true for variables of the program and its libraries, including __device__ variables.
 bool in_image(const void* address) {
   Dl_info info{};
   return dladdr(address, &info) != 0;
 }
 
-/// Returns true if a copy may access these bytes on the side that its kind calls the device's.
+/// Returns true if a copy may access these bytes. `device`: the copy's kind declares this side as
+/// device memory.
 bool fits(const void* address, std::size_t bytes, bool device, bool writes) {
   const Allocation found = find(address);
   const std::string side = writes ? "the destination" : "the source";
@@ -67,7 +68,7 @@ cudaError_t check(const void* to, const void* from, std::size_t to_bytes, std::s
   const auto is_unknown = [&](const void* address) {
     return find(address).begin == nullptr && find_freed(address).begin == nullptr;
   };
-  // Both sides are valid for the opposite direction.
+  // Both addresses would be valid for the opposite direction.
   const bool turned = kind == cudaMemcpyHostToDevice && is_device(from) && is_unknown(to);
   const bool straight = kind == cudaMemcpyDeviceToHost && is_device(to) && is_unknown(from);
   if (turned) note_reason("from the device to the host it is cudaMemcpyDeviceToHost");
@@ -77,21 +78,21 @@ cudaError_t check(const void* to, const void* from, std::size_t to_bytes, std::s
 
 std::atomic<std::uint64_t> launches{0};
 
-/// Reports a result that no kernel has written. Not reported if no kernel has run since the
-/// allocation: the copy may exist to be timed.
+/// Reports a copy of memory that no kernel has written, unless no kernel has run since the
+/// allocation: such a copy may only be timed.
 void check_written(const void* to, const void* from, std::size_t bytes, const void* code) {
   const Allocation source = find(from);
   if (code == nullptr || source.type != cudaMemoryTypeDevice || !record::checking()) return;
   if (find(to).type == cudaMemoryTypeDevice || source.launches_before == launches) return;
   if (!record::never_written(from, bytes)) return check_grid(from, bytes);
-  // A kernel's memcpy and memset are not recorded, but they overwrite the allocation's poison.
+  // memcpy and memset in kernels are not recorded, but overwrite the allocation's poison.
   const DeviceAccess access;
   const auto* first = static_cast<const unsigned char*>(from);
   const auto is_poison = [](unsigned char one) { return one == simt::poison; };
   if (std::all_of(first, first + bytes, is_poison)) report_unwritten_copy(source, bytes, code);
 }
 
-/// Reports a copy of 1/2, 1/4, 1/8 or 1/16 of an array, which are the inverse element sizes.
+/// Reports a copy of 1/2, 1/4, 1/8 or 1/16 of an array: these are the inverse element sizes.
 void check_whole(const void* to, const void* from, std::size_t bytes, const void* code) {
   const Allocation source = find(from);
   if (code == nullptr || source.begin != from || source.type != cudaMemoryTypeDevice) return;
@@ -202,7 +203,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
 }
 cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device,
                            std::size_t bytes) {
-  // It is ordered with all work of both devices.
+  // Ordered after all work of both devices.
   for (const int device : {to_device, from_device}) host_waited_for_device(device);
   return cudaMemcpyPeerAsync(to, to_device, from, from_device, bytes, synchronous());
 }

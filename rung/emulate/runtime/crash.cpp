@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fatal signals. A signal caused by a kernel ends the kernel as on a GPU: the launch fails with an
-// error, and the program continues. A signal caused by host code ends the program after its source
-// location has been reported, by a copy of the process, since the heap may be damaged or locked.
+// Fatal signals. A signal raised by a kernel ends the kernel as on a GPU: the launch fails with an
+// error, and the program continues. A signal raised by host code ends the program, after a copy of
+// the process has reported the source location, since the heap may be damaged or locked.
 #include "rung/emulate/runtime/crash.hpp"
 
 #include <cerrno>
@@ -34,8 +34,8 @@ struct Fault {
   int signal = 0;
   const void* address = nullptr;
   const void* code = nullptr;
-  unsigned long error = 0;  // page fault's error code; bit 1: a write
-  bool general = false;     // no page is involved
+  unsigned long error = 0;  // error code of the page fault; bit 1: a write
+  bool general = false;     // general protection fault, without a page
 };
 thread_local Fault fault;
 
@@ -59,8 +59,8 @@ const char* what(int signal) {
   }
 }
 
-/// Returns the source line of program code; empty for system libraries, whose lines may be known
-/// from installed debug information.
+/// Returns the source line of program code; "" for system libraries, even if their debug
+/// information is installed.
 std::string program_line(const void* code) {
   Dl_info object;
   if (dladdr(code, &object) != 0 && object.dli_fname != nullptr) {
@@ -75,13 +75,13 @@ std::string place_of(const void* code) {
   return line.empty() ? "" : "\n  at " + line;
 }
 
-/// Returns the innermost function of the program on the call stack.
+/// Returns the location of the innermost function of the program on the call stack.
 std::string place_of_caller() {
   void* frames[64];
   const int count = backtrace(frames, 64);
   for (int i = 0; i < count; ++i) {
     const std::string line = program_line(static_cast<char*>(frames[i]) - 1);
-    // Frames of ours and of the system are skipped.
+    // Skips frames of rung and of the system.
     bool foreign = line.empty() || line.starts_with("..");
     for (const char* folder :
          {"rung/emulate/include", "rung/emulate/runtime", "rung/simt", "/usr/", "libstdc++"}) {
@@ -92,7 +92,7 @@ std::string place_of_caller() {
   return "";
 }
 
-/// Describes where memory was freed.
+/// Describes freed memory at the address: its size and where it was freed; "" if there is none.
 std::string what_lies_at(const void* address) {
   const FreedMemory freed = find_freed(address);
   if (freed.begin == nullptr) return "";
@@ -102,11 +102,11 @@ std::string what_lies_at(const void* address) {
          (line.empty() ? "" : " at " + line);
 }
 
-/// Fails the kernel. The faulting thread runs this on its own stack, outside of the handler.
+/// Fails the kernel. Runs on the faulting thread's own stack, outside of the handler.
 [[noreturn]] void leave_kernel() {
   char pointer[32];
   std::snprintf(pointer, sizeof pointer, "%p", fault.address);
-  // A fault without an address is caused by an instruction that requires alignment.
+  // A fault without an address stems from an instruction that requires alignment.
   const bool misaligned = fault.signal == SIGSEGV && fault.address == nullptr && fault.general;
   std::string text = misaligned ? "misaligned address: " : "invalid address: ";
   text += what(fault.signal);
@@ -115,7 +115,7 @@ std::string what_lies_at(const void* address) {
   }
   text += place_of(fault.code);
   std::snprintf(message, sizeof message, "%s", text.c_str());
-  text = std::string();  // nothing that owns memory may be alive past this point
+  text = std::string();  // the next call does not return, so nothing may own memory here
   simt::fail(message, simt::Place{});
 }
 
@@ -128,7 +128,7 @@ unsigned long error_of(const ucontext_t& context) {
 }
 void continue_at(ucontext_t& context, void (*function)()) {
   auto& registers = context.uc_mcontext.gregs;
-  // Below the red zone, aligned as after a call.
+  // Moves the stack pointer below the red zone, aligned as after a call.
   registers[REG_RSP] = ((registers[REG_RSP] - 256) & ~15LL) - 8;
   registers[REG_RIP] = reinterpret_cast<greg_t>(function);
 }
@@ -138,7 +138,7 @@ unsigned long error_of(const ucontext_t&) { return 0; }
 void continue_at(ucontext_t&, void (*)()) {}
 #endif
 
-/// Reports a fault of host code, in the copy of the process, which has only this thread.
+/// Reports a fault of host code. Runs in the copy of the process, which has this thread only.
 void tell_host_fault() {
   std::fflush(stdout);
   std::string where = place_of(fault.code);
@@ -156,7 +156,7 @@ void tell_host_fault() {
   write_report();
 }
 
-/// Reports from a copy of the process; the signal then ends the process.
+/// Runs work() in a copy of the process, then lets the signal end the process.
 void tell_apart(int signal, void (*work)()) {
   std::signal(signal, SIG_DFL);
   if (!do_apart(work)) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prepares threads that run kernels, so that their faults can be reported.
+// Signal stack for threads that run kernels, so that their faults can be reported.
 #pragma once
 
 namespace rung::cuda {
 
-/// Alternate stack for this thread's signal handlers, for stack overflows. Active during its
-/// lifetime.
+/// Alternate stack for signal handlers of this thread, during the object's lifetime: handlers then
+/// run even after a stack overflow.
 class SignalStack {
  public:
   SignalStack();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that device functions of the headers call: clocks, address spaces, assertions.
+// Functions that device functions in headers call: clocks, address spaces, assertions.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -28,9 +28,9 @@ unsigned long long nanoseconds() {
   return static_cast<unsigned long long>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
-/// Offset of the clock for threads that poll it. On a chip all threads spend such a wait
-/// concurrently; here they would spend it one after another. Once a thread of the kernel has waited
-/// so, waits of later ones are recognized sooner.
+/// Offset of the clock for threads that poll it. On a GPU all threads spend such a wait
+/// concurrently; here they would spend it one after another. Once a thread of the kernel has
+/// waited, waits of later threads are detected sooner.
 class Waits {
  public:
   unsigned long long skipped() {
@@ -55,8 +55,8 @@ class Waits {
   static bool same(const Index& a, const Index& b) {
     return a.x == b.x && a.y == b.y && a.z == b.z;
   }
-  /// Skips one cycle, doubling every few calls; or first half of what the previous thread needed,
-  /// then quarters of it.
+  /// Skips half of the previous thread's wait, then quarters of it; without a previous wait one
+  /// cycle. The step doubles every few calls.
   void skip() {
     unsigned long long step = before_ / 2;
     const int skips = calls_ - (before_ == 0 ? calls_before : calls_before_again + 1);
@@ -69,7 +69,7 @@ class Waits {
   }
 
   static constexpr int calls_before = 64, calls_before_again = 3, calls_a_doubling = 4;
-  static constexpr int longest_shift = 24;  // log2 of the most cycles skipped at once
+  static constexpr int longest_shift = 24;  // log2 of the maximum number of cycles skipped at once
   unsigned long long skipped_ = 0;
   unsigned long long waited_ = 0;  // cycles waited by this thread
   // Cycles waited by the kernel's previous waiting thread; 0: none.
@@ -98,8 +98,8 @@ double inverse_normal(double p) {
   if (!(p >= 0 && p <= 1)) return NAN;
   if (p == 0) return -INFINITY;
   if (p == 1) return INFINITY;
-  // Inverts the distribution function by Newton's method, from a starting point that is accurate in
-  // the tails.
+  // Newton's method for the inverse distribution function, from a starting point that is accurate
+  // in the tails.
   const double tail = p < 0.5 ? p : 1 - p;
   const double t = std::sqrt(-2 * std::log(tail));
   double x = tail < 0.1 ? t - std::log(t * t + 1) / (t + 0.1) / 2 : (0.5 - tail) * 2.5;
@@ -116,8 +116,8 @@ double inverse_normal(double p) {
 
 }  // namespace rung::cuda
 
-// In a kernel clock() counts cycles; elsewhere it is C's own. Programs are linked to this by ld's
-// --wrap, which requires that name: NOLINTNEXTLINE(readability-identifier-naming)
+// In a kernel clock() counts cycles, elsewhere it is C's clock(). Programs are linked to this
+// function by ld's --wrap, which requires its name: NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" __attribute__((visibility("default"))) clock_t __wrap_clock() {
   return rung::simt::in_kernel() ? static_cast<clock_t>(rung::cuda::cycles()) : std::clock();
 }
@@ -138,7 +138,7 @@ extern "C" __attribute__((visibility("default"), noreturn)) void rung_emulate_as
 }
 
 // Precedes the C library's function in programs that link this library. Stand-alone objects call
-// the function above, since a library loaded by another program resolves to libc's first.
+// the function above, since libraries loaded by another program resolve to libc's function first.
 extern "C" __attribute__((visibility("default"), noreturn)) void __assert_fail(  // NOLINT
     const char* condition, const char* file, unsigned int line, const char* function) noexcept {
   rung_emulate_assert_fail(condition, file, line, function);

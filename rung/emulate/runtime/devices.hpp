@@ -6,7 +6,7 @@
 
 namespace rung::cuda {
 
-/// Limit of devices, which are bits in the masks of record::Memory.
+/// Maximum number of devices, which are bits in the masks of record::Memory.
 inline constexpr int max_devices = 64;
 
 /// Returns the number given by `rung emulate --devices`; 1 by default.
@@ -26,8 +26,8 @@ class OnDevice {
   int before_;
 };
 
-/// Returns the devices that may access memory from cudaMalloc on this one: itself, and those that
-/// have enabled peer access.
+/// Returns a mask of the devices that may access cudaMalloc memory of this device: itself, and
+/// devices that have enabled peer access.
 std::uint64_t devices_with_access(int device);
 /// Resets the device's access to peers, for cudaDeviceReset.
 void forget_peers(int device);

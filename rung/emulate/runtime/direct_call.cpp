@@ -11,12 +11,12 @@
 namespace rung::cuda {
 namespace {
 
-/// Returns the line of a call of this function that is not a launch; 0 if there is none.
+/// Returns the line of a call of this function without <<<>>>; 0 if there is none.
 int call_of(const SourceTree& tree, const std::string& name) {
   const emulate::TokenStream& tokens = tree.tokens();
   for (std::size_t i = 1; i + 1 < tokens.size(); ++i) {
     if (!tokens[i].is(name)) continue;
-    // A name behind a type is a declaration.
+    // A name after a type is a declaration, not a call.
     const bool declares = tokens[i - 1].kind == emulate::TokenKind::identifier ||
                           tokens[i - 1].is("*") || tokens[i - 1].is("&");
     std::size_t open = i + 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the driver API that the runtime API lacks.
+// Driver API functions without a counterpart in the runtime API.
 #include "rung/emulate/runtime/memory.hpp"
 
 #pragma GCC visibility push(default)

@@ -93,7 +93,7 @@ ProgramOptions read_environment() {
   return options;
 }
 
-// Runs before the constructors of this library's variables, which read what is set here.
+// Runs before the constructors of the library's variables, which use the options.
 [[gnu::constructor(101)]] void read_first() { (void)program_options(); }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events. Interprocess events keep the number of their records, and of completed records, in shared
-// memory.
+// Events. Interprocess events keep the numbers of their latest record and latest completed record
+// in shared memory.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -17,14 +17,14 @@ constexpr useconds_t look = 100;  // microseconds between polls of another proce
 std::uint64_t load(const std::uint64_t& counter) {
   return __atomic_load_n(&counter, __ATOMIC_ACQUIRE);
 }
-/// Raises the counter to `number` unless it is past it: records may complete out of order.
+/// Raises the counter to at least `number`, since records may complete out of order.
 void reach(std::uint64_t& counter, std::uint64_t number) {
   std::uint64_t before = load(counter);
   while (before < number && !__atomic_compare_exchange_n(&counter, &before, number, false,
                                                          __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
   }
 }
-/// Returns another process's record that is not complete; 0 if there is none.
+/// Returns the number of another process's incomplete record; 0 if there is none.
 std::uint64_t awaited(const CUevent_st& event) {
   if (event.shared == nullptr) return 0;
   const std::uint64_t number = load(event.shared->recorded);
@@ -135,7 +135,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   if (there == nullptr || event_of(event) == nullptr) {
     return remember(cudaErrorInvalidResourceHandle);
   }
-  // A stream that waits for captured work joins the capture.
+  // A stream that waits for captured work becomes part of the capture.
   if (event->capture != nullptr && there->capture == nullptr) {
     there->capture = event->capture;
     there->captured.clear();

@@ -4,7 +4,8 @@
 
 namespace rung::cuda {
 
-/// Returns true if such memory gets pages of its own from the first allocation on.
+/// Returns true if the program may export memory, which then gets separate pages from the first
+/// allocation on.
 bool exports_memory();
 
 }  // namespace rung::cuda

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text that fixes replace: advice reads the source without comments, while programs that apply
-// fixes search for the text in the file itself.
+// Spells the text that fixes replace: advice uses the source without comments, but programs that
+// apply fixes search for the text in the file.
 #include <map>
 #include <string>
 #include <string_view>
@@ -38,8 +38,8 @@ std::size_t skip_gap(std::string_view text, std::size_t at) {
   }
 }
 
-/// Returns the end of `wanted` in the file's text if it begins at `at`, blanks and comments
-/// ignored; npos if it does not match.
+/// Returns the end of `wanted` in the file's text if it begins at `at`, apart from blanks and
+/// comments; npos otherwise.
 std::size_t match_at(std::string_view text, std::size_t at, std::string_view wanted) {
   std::size_t i = 0;
   while ((i = skip_blanks(wanted, i)) < wanted.size()) {
@@ -65,7 +65,7 @@ void trim_end(std::string& text) {
   while (!text.empty() && is_blank(text.back())) text.pop_back();
 }
 
-/// Removes whole lines that are equal at the end of both texts.
+/// Removes equal whole lines at the end of both texts.
 void leave_out_end(Fix& fix) {
   std::size_t alike = 0;
   while (alike < fix.from.size() && alike < fix.text.size() &&

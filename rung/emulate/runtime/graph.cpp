@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs: lists of work that run at each launch of the graph.
+// Graphs: work that runs at each launch of the graph.
 #include <algorithm>
 
 #include "rung/emulate/runtime/array.hpp"
@@ -22,7 +22,7 @@ cudaError_t add_node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNo
 
 cudaError_t kernel_operation(const cudaKernelNodeParams& given,
                              std::function<cudaError_t()>& operation) {
-  // Captures the launch, so that launch_by_address() copies the arguments.
+  // Captures the launch in a graph, so that launch_by_address() copies the arguments.
   CUgraph_st one;
   cudaStream_t stream = nullptr;
   cudaStreamCreate(&stream);

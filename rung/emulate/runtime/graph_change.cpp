@@ -14,7 +14,7 @@
 namespace rung::cuda {
 namespace {
 
-/// Replaces the node in one executable graph; others that share it are unchanged.
+/// Replaces the node in one executable graph. Other graphs that share the node are unchanged.
 cudaError_t replace(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeType type,
                     std::function<cudaError_t()> operation) {
   if (exec == nullptr || node == nullptr) return remember(cudaErrorInvalidValue);
@@ -28,8 +28,8 @@ cudaError_t replace(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeTyp
   return remember(cudaSuccess);
 }
 
-/// Bytes allocated by alloc nodes so far, for queries. The memory itself exists from the node's
-/// creation on, since its address is known then.
+/// Bytes allocated by alloc nodes, for queries. The memory itself exists from the node's creation
+/// on, since its address is known then.
 class GraphMemory {
  public:
   void use(void* memory, std::size_t bytes) {
@@ -128,7 +128,8 @@ cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t graph,
 cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                     const cudaGraphNode_t* after, std::size_t count, void* memory) {
   if (find(memory).begin != memory) return remember(cudaErrorInvalidValue);
-  // The graph may be launched again, and its memory then is at the same address.
+  // Freed memory stays reserved: the graph may be launched again, with the memory at the same
+  // address.
   return add_node(node, graph, after, count, cudaGraphNodeTypeMemFree, [memory] {
     graph_memory().stop_using(memory);
     return cudaSuccess;

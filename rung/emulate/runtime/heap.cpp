@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocations by kernels. Programs are linked so that their malloc and new are redirected here
+// Allocations by kernels. The linker redirects a program's malloc and new to functions in this file
 // (compile.cpp).
 #include <link.h>
 
@@ -41,8 +41,8 @@ void* note(void* memory, std::size_t bytes) {
 std::mutex freed_mutex;
 std::unordered_set<void*> freed;
 
-/// Keeps memory freed by a kernel until the kernel's end, so that its address is not reused and
-/// later accesses and double frees are reported. `code`: the return address of the call.
+/// Keeps memory that a kernel frees until the kernel's end: its address is not reused, so that
+/// later accesses and double frees are reported. `code`: return address of the call.
 bool keep(void* memory, const void* code) {
   if (memory == nullptr || !simt::in_kernel()) return false;
   bool again = false;
@@ -57,7 +57,7 @@ bool keep(void* memory, const void* code) {
 }
 
 /// Registers __device__ and __constant__ variables: the data segments of the object at `address`,
-/// or of the program, the first object, if it is null.
+/// or of the program (the first object) if it is null.
 void register_variables(const void* address) {
   struct Search {
     std::uintptr_t address;
@@ -113,11 +113,11 @@ void free_kernels_heap() {
 
 }  // namespace rung::cuda
 
-/// Called by each stand-alone object when its program or library is loaded: a library loaded by a
-/// host program (ctypes) has variables of its own.
+/// Called by each stand-alone object at load time: a library loaded by a host program (ctypes) has
+/// its own variables.
 RUNG_WRAP void rung_emulate_object(const void* address) { register_variables(address); }
 
-// Names fixed by the linker. NOLINTBEGIN(readability-identifier-naming)
+// Names required by the linker. NOLINTBEGIN(readability-identifier-naming)
 RUNG_WRAP void* __wrap_malloc(std::size_t bytes) { return note(std::malloc(bytes), bytes); }
 RUNG_WRAP void __wrap_free(void* memory) {
   if (!keep(memory, __builtin_return_address(0))) std::free(memory);

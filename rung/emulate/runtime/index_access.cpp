@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selects among the accesses of one line.
+// Finds the failing access among the accesses in one line.
 #include "rung/emulate/runtime/index_access.hpp"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ std::vector<IndexAccess> accesses_at(const SourceTree& tree, const SourceTree::S
   return list;
 }
 
-/// Keeps the elements that satisfy the predicate, if any do.
+/// Removes elements that do not satisfy the predicate, unless none does.
 template <class Predicate>
 void prefer(std::vector<IndexAccess>& list, Predicate wanted) {
   if (std::any_of(list.begin(), list.end(), wanted)) {
@@ -101,7 +101,7 @@ std::optional<IndexAccess> find_access(const SourceTree& tree, const simt::recor
   const auto declared = [&](const IndexAccess& one) {
     return declaration_of(tree, *one.spot.function, tokens[one.name].text);
   };
-  if (wrong.array.empty()) {  // an array with a known type
+  if (wrong.array.empty()) {  // no name: an array with a known type
     prefer(all, [&](const IndexAccess& one) { return declared(one) != 0; });
     prefer(all, [&](const IndexAccess& one) {
       if (declared(one) == 0) return false;
@@ -125,7 +125,7 @@ std::optional<IndexAccess> find_access(const SourceTree& tree, const simt::recor
       return target == *wrong.writes;
     });
   }
-  // Prefers an access whose index leaves the array on the observed side.
+  // Prefers accesses whose index exceeds the array on the observed side.
   prefer(all, [&](const IndexAccess& one) {
     return tree.mentions(one.begin, one.end, wrong.before() ? "-" : "+");
   });

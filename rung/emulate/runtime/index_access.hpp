@@ -14,7 +14,7 @@
 
 namespace rung::cuda {
 
-/// array[index]; for array[a][b], `begin` and `end` are the brackets of the wrong index.
+/// Access array[index]; for array[a][b], `begin` and `end` are the brackets of the wrong index.
 struct IndexAccess {
   SourceTree::Spot spot;
   std::size_t name = 0, begin = 0, end = 0;
@@ -36,12 +36,12 @@ struct WrongIndex {
 /// Returns the token at which the function declares an array of this name; 0 if it does not.
 std::size_t declaration_of(const SourceTree& tree, const Function& function, std::string_view name);
 
-/// Returns the other accesses to the array in the statement of this one.
+/// Returns the other accesses to the array in the statement of `access`.
 std::vector<IndexAccess> accesses_beside(const SourceTree& tree, const IndexAccess& access,
                                          const WrongIndex& wrong);
 
-/// Returns the failing access in the finding's line: the one whose index has the observed value, as
-/// far as values are known, else the most likely one; nullopt if the line has none.
+/// Returns the failing access in the finding's line: the one whose index has the observed value as
+/// far as values are known, else the most likely one; nullopt if the line has no access.
 std::optional<IndexAccess> find_access(const SourceTree& tree, const simt::record::Finding& finding,
                                        const WrongIndex& wrong);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits indices, and derives conditions of guards.
+// Splits indices into terms, and derives the conditions of guards.
 #include "rung/emulate/runtime/index_terms.hpp"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class Splitter {
     split(column, columns, name);
   }
 
-  /// Returns the kernel parameter of this value, preferably with another name than `except`; the
+  /// Returns the name of a kernel parameter with this value, preferably other than `except`; the
   /// number if there is none.
   [[nodiscard]] std::string name_of(std::int64_t value, const std::string& except = "") const {
     const Function* const kernel = kernel_of(tree_, finding_);
@@ -57,7 +57,7 @@ class Splitter {
   std::vector<IndexTerm> terms;
 
  private:
-  /// Returns the tokens of this symbol outside of brackets.
+  /// Returns the tokens equal to this symbol outside of brackets.
   [[nodiscard]] std::vector<std::size_t> outer(TokenRange range, std::string_view symbol) const {
     std::vector<std::size_t> list;
     for (std::size_t i = range.begin; i < range.end; ++i) {
@@ -66,7 +66,7 @@ class Splitter {
     }
     return list;
   }
-  /// Returns true if this can be a row length: a known parameter or constant.
+  /// Returns true if the expression can be a row length: a known parameter or constant.
   [[nodiscard]] bool is_width(TokenRange range) const {
     if (range.begin >= range.end || tokens_[range.begin].kind == TokenKind::number) return false;
     const auto value = values_.value(range);
@@ -96,7 +96,7 @@ class Splitter {
                      : TokenRange{range.begin, pluses.back()};
       const std::vector<std::size_t> stars = outer(product, "*");
       if (stars.empty() || !outer(product, "-").empty()) continue;
-      // One factor counts rows; the others are the row length: z * (height * width).
+      // One factor counts rows, the other factors are the row length: z * (height * width).
       rows = {product.begin, stars.front()};
       width = {stars.front() + 1, product.end};
       if (is_width(width)) return true;
@@ -133,7 +133,7 @@ std::string condition_of(const SourceTree& tree, const Finding& finding, const I
   const TokenStream& tokens = tree.tokens();
   const ThreadValues values(tree, *access.spot.function, finding);
   std::vector<IndexTerm> terms = terms_of(tree, finding, access, wrong.count);
-  // A uniform index is wrong in itself; an `if` would not help.
+  // A uniform index is wrong by itself; a guard would not help.
   if (values.is_uniform(access.index())) return "";
   if (terms.size() == 1) {
     // Arrays of row bounds have one more element than rows: row + 1 <= rows.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An index as rows and columns, row * width + column, and the condition on each.
+// Index as rows and columns, row * width + column, and the condition on each term.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace rung::cuda {
 
-/// A coordinate of an index, in [0, extent).
+/// Coordinate of an index, in [0, extent).
 struct IndexTerm {
   TokenRange range;
   std::int64_t extent;
@@ -22,10 +22,9 @@ struct IndexTerm {
 std::vector<IndexTerm> terms_of(const SourceTree& tree, const simt::record::Finding& finding,
                                 const IndexAccess& access, std::int64_t count);
 
-/// Returns conditions on the terms, for an `if`, under which the access is in bounds: both bounds
-/// of each coordinate that can exceed either. Returns "" if the source does not suffice, or no
-/// condition would exclude the failing thread. `any_thread`: regardless of whether the failing
-/// thread is excluded.
+/// Returns conditions on the terms, for an `if`, under which the access is in bounds: for each
+/// coordinate the bounds that it can exceed. Returns "" if the source does not suffice, or if no
+/// condition would exclude the failing thread, unless `any_thread`.
 std::string condition_of(const SourceTree& tree, const simt::record::Finding& finding,
                          const IndexAccess& access, const WrongIndex& wrong,
                          bool any_thread = false);

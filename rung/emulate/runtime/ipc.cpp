@@ -14,7 +14,7 @@
 namespace rung::cuda {
 namespace {
 
-/// An opened handle; opening it again returns the same address, until it is closed as often.
+/// Opened handle. Opening it again returns the same address, until it is closed as often.
 struct Opened {
   std::mutex mutex;
   struct One {
@@ -43,7 +43,7 @@ cudaError_t open_memory(void** memory, const BlockName& name, cudaMemPool_t pool
     return good ? cudaErrorMemoryAllocation : cudaErrorInvalidValue;
   }
   note_other_processes();
-  // Writes of the other process are not observed: all of the memory counts as written.
+  // All of the memory counts as initialized, since writes by the other process are not observed.
   add_region({.begin = static_cast<char*>(there),
               .bytes = header.asked,
               .type = cudaMemoryTypeDevice,

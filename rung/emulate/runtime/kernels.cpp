@@ -74,8 +74,8 @@ const Demands* find_restricted(const char* kernel) {
 
 namespace {
 
-/// Returns the maximum of the values set for this kernel, by address or by name within its program
-/// or library. The caller holds the lock.
+/// Returns the maximum of the values set for this kernel, by its address or by its name within its
+/// program or library. The caller holds the lock.
 template <class T>
 T setting(const std::map<const void*, T>& settings, const void* code, const char* kernel,
           T at_least) {
@@ -104,7 +104,7 @@ bool wide_clusters(const void* code, const char* kernel) {
 }
 
 std::string plain_name(const char* mangled) {
-  // Mangled name of a type within the kernel; demangled, it starts with the kernel.
+  // Mangled name of a type in the kernel. Demangled, it begins with the kernel.
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> text(
       abi::__cxa_demangle(mangled, nullptr, nullptr, &status), &std::free);
@@ -112,7 +112,7 @@ std::string plain_name(const char* mangled) {
   if (const std::size_t tag = name.rfind("::rung_kernel"); tag != std::string::npos) {
     name.erase(tag);
   }
-  // Parameters and return type do not identify the kernel.
+  // Drops the parameters and the return type, which do not identify the kernel.
   int angles = 0;
   for (std::size_t i = 0; i < name.size(); ++i) {
     if (name[i] == '<') ++angles;

@@ -22,30 +22,30 @@ struct Memory;
 
 namespace rung::cuda {
 
-/// A shared variable by its name in the program.
+/// Shared variable with its name in the program.
 struct SharedName {
   std::string_view name;
   const char* type = nullptr;  // mangled
   std::size_t bytes = 0, begin = 0;
 };
 
-/// Offsets of the shared variables used by a kernel. Variables declared directly in its function
-/// are placed first and at once, so that its size is known from its first thread on; those of
-/// called functions are placed at their first use.
+/// Offsets of the shared variables that a kernel uses. Variables declared in its own function are
+/// placed first and together, so that their size is known from the first thread on; those of called
+/// functions are placed at first use.
 class KernelLayout : public SharedLayout {
  public:
   KernelLayout();
   KernelLayout(const KernelLayout&) = delete;
   KernelLayout& operator=(const KernelLayout&) = delete;
 
-  /// Returns the variable's offset and assigns one if necessary. If the size grows, grown(before,
-  /// after) is called before any thread can see the offset.
+  /// Returns the variable's offset, and assigns one if it has none. If the size grows, calls
+  /// grown(before, after) before any thread can see the offset.
   unsigned place(int variable, const char* kernel,
                  const std::function<void(std::size_t before, std::size_t after)>& grown);
   [[nodiscard]] std::size_t used() const { return used_; }
   /// Finds the variable that contains this byte. Returns false if there is none.
   bool variable_at(std::size_t offset, SharedName& found) const;
-  /// Kernel of this launch site's last launch, a prediction for the next; null: none yet.
+  /// Kernel of this launch site's last launch, a prediction for the next launch; null: none yet.
   std::atomic<const char*> last_kernel{nullptr};
 
  private:
@@ -54,8 +54,7 @@ class KernelLayout : public SharedLayout {
   std::size_t used_ = 0;
 };
 
-/// Excludes accesses of this thread from recording during its lifetime, for the runtime's own
-/// accesses.
+/// Excludes the runtime's own accesses by this thread from recording, during the object's lifetime.
 class Unwatched {
  public:
   Unwatched() : last_(std::exchange(simt::record::tracer.last, nullptr)) {}
@@ -70,11 +69,11 @@ class Unwatched {
 inline std::size_t align_up(std::size_t value, std::size_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
-/// Returns the bytes of all shared variables of the program, an upper bound for every kernel.
+/// Returns the bytes of all shared variables of the program, an upper bound for each kernel.
 std::size_t all_shared_bytes();
 /// Returns the largest alignment of any shared variable of the program.
 std::size_t max_shared_alignment();
-/// Returns the bytes of those that this kernel declares itself.
+/// Returns the bytes of the shared variables declared in this kernel.
 std::size_t own_shared_bytes(const char* kernel);
 
 /// Ends a program that calls this kernel as a function.
@@ -95,11 +94,11 @@ const Demands* find_demands(const char* kernel);
 const Demands* find_restricted(const char* kernel);
 /// Returns the limit set by cudaFuncSetAttribute.
 std::size_t dynamic_shared_limit(const void* code, const char* kernel);
-/// Returns true if cudaFuncSetAttribute has allowed clusters of more than 8 blocks, which not every
-/// device supports.
+/// Returns true if cudaFuncSetAttribute has allowed clusters of more than 8 blocks, which is not
+/// portable.
 bool wide_clusters(const void* code, const char* kernel);
 
-/// Returns "reduce<float>" for the mangled name of a kernel's function.
+/// Returns a readable name, "reduce<float>", for the mangled name of a kernel.
 std::string plain_name(const char* mangled);
 
 /// Returns the number of blocks of this shape that fit on one SM.
