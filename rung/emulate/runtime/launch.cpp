@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches a kernel: checks the device's limits, then runs the simulator. Kernels that it launches
-// run after it has ended.
+// Launches kernels: checks the device's limits, then runs the simulator. Kernels launched by a
+// kernel run after it has ended.
 #include <omp.h>
 
 #include <cstring>
@@ -47,16 +47,16 @@ struct Pending {
 struct RunningLaunch : LaunchData {
   const LaunchConfig* config = nullptr;
   dim3 cluster;
-  const Task* task = running_task();  // task that runs it, if any
+  const Task* task = running_task();  // task that runs the launch; null: none
   const int device = current_device();
   std::mutex mutex;  // guards the members below
   Refusal refused;
-  bool again = false;  // the kernel requires other clusters
+  bool again = false;  // must be launched again in the clusters that the kernel requires
   std::deque<Pending> children;
 };
 RunningLaunch& running_launch() { return *static_cast<RunningLaunch*>(launch_data); }
 
-/// Returns the layout of a kernel, or of a launch site if the kernel is known only after its start.
+/// Returns the layout of a kernel, or of a launch site whose kernel is known only after its start.
 KernelLayout& layout_of(const void* key) {
   static std::mutex mutex;
   static auto& layouts = *new std::unordered_map<const void*, std::unique_ptr<KernelLayout>>;
@@ -93,7 +93,7 @@ void complete_finding(const void* data, const simt::record::Memory* memory,
 std::vector<const void*> memory_of_several(const void* data) {
   const RunningLaunch& launch = launch_of(data);
   const char* kernel = launch.kernel;
-  // Usually the kernel that this site launched before.
+  // Predicts the kernel that this site launched before.
   if (kernel == nullptr) {
     kernel = static_cast<const KernelLayout*>(launch.layout)->last_kernel.load();
   }
@@ -111,7 +111,7 @@ simt::record::Source library_call(const void* data) {
 constexpr simt::record::LaunchSource launch_source = {memory_of_several, parameter_of,
                                                       library_call};
 
-/// Gap between dynamic and static shared memory, so that an overrun of one does not silently hit
+/// Gap between dynamic and static shared memory, so that an overrun of one does not silently access
 /// the other. A multiple of the width of all banks, so that bank conflicts are unchanged.
 constexpr std::size_t shared_gap = 1024;
 
@@ -119,9 +119,9 @@ simt::dialect::dim3 convert(const dim3& v) { return {v.x, v.y, v.z}; }
 
 cudaError_t run_now(const LaunchConfig& config, const SharedClosure& closure);
 
-/// Runs the launch. `told`: the kernel's mangled name, if an earlier launch of this call has
-/// determined it. Set if the kernel must be launched again in the clusters that it requires, which
-/// for a kernel launched by name is known only after its start.
+/// Runs the launch. `told`: mangled name of the kernel, if an earlier attempt has determined it.
+/// Set on return if the kernel must be launched again in the clusters that it requires, which for a
+/// kernel launched by name are known only after its start.
 cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, const char*& told) {
   const void* key =
       config.code != nullptr ? config.code : reinterpret_cast<const void*>(closure->run);
@@ -133,7 +133,7 @@ cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, c
   const std::size_t limit = config.code != nullptr
                                 ? dynamic_shared_limit(config.code, kernel)
                                 : std::max(shared_without_asking, model().shared_per_block);
-  // Usually the kernel that this site launched before.
+  // Predicts the kernel that this site launched before.
   const Demands* demands = find_demands(kernel != nullptr ? kernel : layout.last_kernel.load());
   if (kernel == nullptr && !divides(cluster_of(config, demands), config.grid)) demands = nullptr;
   if (kernel != nullptr) {
@@ -171,7 +171,7 @@ cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, c
   launch.entry = closure->run;
   launch.arguments = closure->call;
   launch.argument_bytes = closure->bytes;
-  launch.kernel = key;  // identifies the kernel; its name comes from `name`
+  launch.kernel = key;  // identifies the kernel; `name` returns its name
   launch.data = static_cast<LaunchData*>(&running);
   launch.name = name_of;
   launch.identity = identity_of;
@@ -228,7 +228,7 @@ void begin_kernel(const char* name) {
   const Unwatched unwatched;
   RunningLaunch& running = running_launch();
   {
-    // A kernel launched by name is known from here on.
+    // The first thread has determined the name of a kernel launched by name.
     const std::size_t static_bytes = own_shared_bytes(name);
     const std::size_t limit = dynamic_shared_limit(nullptr, name);
     const Demands* const demands = find_demands(name);
@@ -260,7 +260,7 @@ void run_children() {
     mine.swap(running.children);
   }
   if (mine.empty()) return;
-  // Child kernels run on another OS thread, since this one's scheduler is busy with the parent.
+  // On another OS thread, since the scheduler of this one is busy with the parent.
   std::thread([&] {
     const OnDevice there(running.device);
     for (const Pending& child : mine) remember(run_now(child.config, child.closure));

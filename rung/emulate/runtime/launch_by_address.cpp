@@ -11,7 +11,7 @@ namespace rung::cuda {
 cudaError_t launch_by_address(LaunchConfig config, void** arguments) {
   const KernelEntry* known = find_kernel(config.code);
   if (known == nullptr) return remember(cudaErrorInvalidDeviceFunction);
-  // The values are copied: the program may modify its own before a graph runs.
+  // Copied values: the program may modify its own before a graph runs.
   struct Call {
     KernelEntry kernel;
     std::vector<std::max_align_t> values;

@@ -36,7 +36,7 @@ dim3 cluster_of(const LaunchConfig& config, const Demands* demands) {
   return demanded && !config.has_cluster ? demands->cluster : config.cluster;
 }
 
-// Returns the same errors as an H200.
+// Returns the error that an H200 returns for such a launch.
 Refusal unmet(const LaunchConfig& config, const Demands* demands) {
   if (demands == nullptr) return {};
   if (demands->max_threads != 0 && volume(config.block) > demands->max_threads) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocations of the program: their device, access rights, and release.
+// Allocations of the program: device, access rights, and release.
 #include "rung/emulate/runtime/memory.hpp"
 
 #include <sys/mman.h>
@@ -23,9 +23,9 @@ namespace {
 
 namespace record = simt::record;
 
-// Gap between allocations, so that an overrun by a few elements does not silently hit the next one.
+// Gap between allocations, so that small overruns do not silently access the next allocation.
 constexpr std::size_t margin = 512;
-/// Limit of allocations with guard pages, since the system limits the number of mappings.
+/// Limit of the allocations with guard pages, since the system limits the number of mappings.
 constexpr std::size_t max_guarded = 8192;
 
 struct Table {
@@ -67,7 +67,7 @@ Access access_to(const Allocation& one) {
   return {devices, devices};
 }
 
-/// Returns the size of an allocation that other processes may open.
+/// Returns the size of an allocation that can be exported to other processes.
 std::size_t whole_bytes(std::size_t bytes) { return whole_pages(bytes + margin); }
 
 bool get_bytes(Allocation& one) {
@@ -82,12 +82,12 @@ bool get_bytes(Allocation& one) {
   one.begin = one.pages.begin + before;
   one.launches_before = launches_so_far();
   std::memset(one.pages.begin, simt::poison, one.pages.bytes);
-  // Fresh pages of managed memory are zero, and programs rely on that.
+  // Fresh pages of managed memory are zero, which programs rely on.
   if (one.type == cudaMemoryTypeManaged) std::memset(one.begin, 0, one.bytes);
   if (one.type == cudaMemoryTypeDevice) close_to_host(one.pages);
   return true;
 }
-/// Frees the bytes. `code`: the return address of the freeing call.
+/// Frees the bytes. `code`: return address of the freeing call.
 void delete_bytes(const Allocation& one, const void* code) {
   open_to_host(one.pages);
   retire_pages(one.pages, {one.begin, one.bytes, code});
@@ -221,7 +221,7 @@ bool holds(const void* address, std::size_t bytes, bool writes) {
     }
     at = one.begin + one.bytes;
     if (at >= end) return true;
-    if (one.origin != Origin::mapped) return false;  // others are adjacent by chance only
+    if (one.origin != Origin::mapped) return false;  // only mapped memory is adjacent on purpose
   }
 }
 
@@ -237,7 +237,7 @@ int share(const void* memory) {
                                 .pool = one.pool != nullptr ? number_of_pool(one.pool) : 0,
                                 .device = one.device});
   if (block < 0) return -1;
-  // The block replaces the pages at the same address and stays open from then on.
+  // The block replaces the pages at their address and stays accessible to the host from then on.
   open_to_host(one.pages);
   void* copy = map_block(block, whole, PROT_READ | PROT_WRITE);
   if (copy != nullptr) {

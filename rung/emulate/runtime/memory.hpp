@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every allocation that the program has received from the runtime, of any kind. All of it is host
-// memory, but accesses that a GPU would reject are rejected.
+// All allocations that the program has received from the runtime. They are host memory, but
+// accesses that a GPU would reject are rejected.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace rung::cuda {
 enum class Origin : unsigned char {
   guarded,     // pages of its own, with guard pages before and behind
   pages,       // page-aligned guarded pages, which may become a block shared with other processes
-  registered,  // the program's own, registered by cudaHostRegister
+  registered,  // the program's own memory, registered by cudaHostRegister
   mapped,      // by cuMemMap
   opened       // of another process
 };
@@ -36,53 +36,53 @@ struct Allocation {
   std::uint64_t launches_before = 0;  // number of launches before the allocation
 };
 
-/// Allocates memory. `code`: the return address of the program's call of the allocating function.
-/// Returns cudaErrorMemoryAllocation if the simulated device or this machine is out of memory.
-/// release() has the same arguments.
+/// Allocates memory. Returns cudaErrorMemoryAllocation if the simulated device or this machine is
+/// out of memory. `code`: return address of the program's call. release() has the same parameters.
 cudaError_t allocate(void** memory, std::size_t bytes, cudaMemoryType type, const char* name,
                      unsigned flags = 0, const void* code = __builtin_return_address(0));
 cudaError_t release(void* memory, bool host, const void* code);
 /// Allocates memory from a pool.
 cudaError_t allocate_in_pool(void** memory, std::size_t bytes, const char* name, cudaMemPool_t pool,
                              const void* code = __builtin_return_address(0));
-/// Implements cudaFree in host code, for memory of a graph, of another process's exported pool, or
-/// allocated here. Reports any other address. `code`: the return address of the program's call.
+/// Implements cudaFree in host code, for memory allocated here, by a graph, or in another process's
+/// exported pool. Reports any other address. `code`: return address of the program's call.
 cudaError_t free_on_device(void* memory, const void* code);
-/// Returns the allocation that contains this address; `begin` is null if there is none.
+/// Returns the allocation that contains this address; its `begin` is null if there is none.
 Allocation find(const void* address);
-/// Returns true if live memory, possibly several adjacent mappings, contains all of these bytes and
-/// some device may access it.
+/// Returns true if live memory that some device may access, possibly several adjacent mappings,
+/// contains all of these bytes.
 bool holds(const void* address, std::size_t bytes, bool writes);
 
-/// Returns the memory that host and kernels share: managed memory and host memory.
+/// Returns the memory that host and kernels may both access: managed and host memory.
 simt::record::ByteRanges host_visible_memory();
 
-/// Registers memory that the runtime has not allocated, so that copies and kernels may use it. The
-/// masks are those of record::Memory.
+/// Devices that may access memory that the runtime has not allocated. The masks are those of
+/// record::Memory.
 struct Access {
   std::uint64_t readers = ~std::uint64_t{0}, writers = ~std::uint64_t{0};
 };
 void add_region(const Allocation& one, const char* name, bool initialized, Access access,
                 const void* code);
 void remove_region(char* begin);
-/// Converts an allocation of pages to a block that other processes may open; -1 on failure.
+/// Converts an allocation of pages to a block that other processes may open. Returns its
+/// descriptor; -1 on failure.
 int share(const void* memory);
 /// Adds bytes to the device's usage; returns false if it is out of memory.
 bool take_room(int device, std::size_t bytes);
 void return_room(int device, std::size_t bytes);
-/// Updates access rights to the device's memory after a change.
+/// Updates access rights to the device's memory after a change of peer access.
 void renew_access(int device);
-/// Maps another process's memory of this name, in this pool if one is given.
+/// Maps another process's memory with this name, in this pool unless it is null.
 cudaError_t open_memory(void** memory, const BlockName& name, cudaMemPool_t pool, const char* what,
                         const void* code);
-/// Unmaps memory of another process, where it stays allocated.
+/// Unmaps memory of another process, in which it stays allocated.
 void close_opened(const Allocation& one);
 /// Frees all memory of a device.
 void free_everything(int device);
 std::size_t bytes_in_use();
 /// Reports a copy of uninitialized memory to the host; in report.cpp.
 void report_unwritten_copy(const Allocation& memory, std::size_t bytes, const void* code);
-/// Notes a copy to the host of part of an array, as a size in elements would cause; in report.cpp.
+/// Notes a copy to the host of a part of an array, as by a size in elements; in report.cpp.
 void note_short_copy(const Allocation& memory, std::size_t bytes, const void* code);
 /// Reports an access of host code at "file:line" to device memory; in report.cpp.
 void report_host_access(const Allocation& memory, const char* address, bool writes,
@@ -92,11 +92,11 @@ void report_host_access(const Allocation& memory, const char* address, bool writ
 void count_launch();
 std::uint64_t launches_so_far();
 
-/// Validates a copy's ends as far as they are known, and copies. Either may be any host memory.
-/// `code`: the return address of the program's call, if known.
+/// Copies after validating both ends as far as they are known; either may be any host memory.
+/// `code`: return address of the program's call; null if unknown.
 cudaError_t copy_bytes(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                        const void* code = nullptr);
-/// Copies `height` rows, `depth` times, with the same checks.
+/// Copies `height` rows `depth` times, with the same validation.
 struct Rows {
   char* to;
   const char* from;

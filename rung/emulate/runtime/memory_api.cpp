@@ -11,7 +11,7 @@
 using namespace rung::cuda;  // NOLINT: its implementation
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
-  if (rung::simt::in_kernel() && memory != nullptr) {  // from the same heap as malloc
+  if (rung::simt::in_kernel() && memory != nullptr) {  // in a kernel: from the heap of malloc
     *memory = allocate_in_kernel(bytes);
     return *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
   }
@@ -45,14 +45,14 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* memory, cudaExtent extent) {
 }
 cudaError_t cudaFree(void* memory) {
   if (rung::simt::in_kernel()) {
-    // Host memory is not freed: here kernel threads destroy their parameters, unlike on a chip.
+    // Host memory is not freed: unlike on a GPU, threads of a kernel destroy parameters here.
     if (find(memory).begin != nullptr) return cudaErrorInvalidValue;
     free_in_kernel(memory, __builtin_return_address(0));
     return cudaSuccess;
   }
   if (memory != nullptr) await_device(current_device());
   if (const Allocation found = find(memory); found.pool != nullptr) {
-    // Pool memory is released immediately, even if it is in use.
+    // Pool memory is released at once, even if work in flight uses it.
     note_free(found.begin, found.bytes);
   } else if (memory != nullptr) {
     host_waited_for_device(current_device());

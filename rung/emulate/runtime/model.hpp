@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Model of the simulated device: one well-known GPU per compute capability.
+// Model of the simulated device: a well-known GPU per compute capability.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +32,8 @@ simt::record::Chip modeled_caches();
 
 inline constexpr std::size_t shared_without_asking = 48 << 10;
 inline constexpr int registers_per_multiprocessor = 65536;
-/// Registers per thread. Kernels are compiled for a CPU, so nvcc's number is unknown; this one fits
-/// every block.
+/// Registers per thread reported for kernels. They are compiled for a CPU, so nvcc's number is
+/// unknown; with this number each block size can be launched.
 inline constexpr int registers_assumed = 32;
 
 }  // namespace rung::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names the memory of a finding as the program does, from the launch's arguments.
+// Names the memory of a finding as the program does, by the launch's arguments.
 #include "rung/emulate/runtime/kernels.hpp"
 #include "rung/simt/record.hpp"
 #include "rung/simt/simulator.hpp"

@@ -19,9 +19,9 @@ namespace {
 constexpr std::size_t max_freed_bytes = std::size_t{64} << 30;
 constexpr std::size_t max_freed = 8192;
 
-// Protecting and unprotecting costs about 2 to 14 us per allocation and 0.2 to 0.4 us per page. The
-// limit bounds the total at about 0.3 s for a program with many launches and much memory; beyond it
-// device memory stays open.
+// Limit of protection changes. Protecting and unprotecting takes about 2 to 14 us per allocation
+// and 0.2 to 0.4 us per page, so the limit bounds the total at about 0.3 s for a program with many
+// launches and much memory. Beyond it device memory stays accessible.
 constexpr std::size_t max_changes = 20'000;
 constexpr std::size_t max_changed_pages = std::size_t{1} << 19;
 
@@ -47,7 +47,8 @@ State& state() {
 char* whole_begin(const Pages& pages) { return pages.begin - pages.guard; }
 std::size_t whole_extent(const Pages& pages) { return pages.bytes + 2 * pages.guard; }
 
-/// Returns true if device memory is protected from the host: only while the session checks.
+/// Returns true if device memory is inaccessible to the host, which requires that the session
+/// checks.
 bool closes(const State& all) { return all.affordable && simt::record::checking(); }
 
 void close_all(State& all, bool closed) {

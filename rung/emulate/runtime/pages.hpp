@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Page mappings for memory that the runtime allocates. They are separate from the host's heap,
-// surrounded by inaccessible guard pages, and stay inaccessible for a while after they are freed: a
-// stray access faults instead of corrupting the host. Device memory is inaccessible to host code as
-// well.
+// surrounded by inaccessible guard pages, and stay inaccessible for a while after they are freed,
+// so that stray accesses fault instead of corrupting the host. Device memory is also inaccessible
+// to host code.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ struct Pages {
   std::size_t guard = 0;  // bytes of guard pages on each side
 };
 
-/// Maps at least this many bytes, readable and writable; `begin` is null on failure. `guarded`:
-/// between inaccessible pages, at the cost of two more mappings, whose number the system limits.
+/// Maps at least `bytes` bytes, readable and writable; `begin` is null on failure. `guarded`:
+/// between inaccessible pages, which takes two more mappings, whose number the system limits.
 Pages map_pages(std::size_t bytes, bool guarded);
 
 /// Freed memory, for reports of later accesses.
@@ -39,9 +39,9 @@ class DeviceAccess {
   DeviceAccess(const DeviceAccess&) = delete;
   DeviceAccess& operator=(const DeviceAccess&) = delete;
 };
-/// Marks the pages as device memory, inaccessible unless a DeviceAccess exists ...
+/// Marks the pages as device memory, which is inaccessible unless a DeviceAccess exists.
 void close_to_host(const Pages& pages);
-/// ... and as ordinary memory again.
+/// Marks the pages as ordinary memory again.
 void open_to_host(const Pages& pages);
 
 }  // namespace rung::cuda

@@ -18,8 +18,8 @@ struct CUmemPoolHandle_st {
   int device = 0;
   bool imported = false;
   std::uint64_t number = 0;
-  int block = -1;                            // block by which it is exported; -1: not exported
-  std::map<int, cudaMemAccessFlags> access;  // access of devices other than its own
+  int block = -1;                            // block that backs the exported pool; -1: not exported
+  std::map<int, cudaMemAccessFlags> access;  // access rights of other devices
 };
 
 namespace rung::cuda {
@@ -101,7 +101,7 @@ cudaError_t cudaMallocFromPoolAsync(void** memory, std::size_t bytes, cudaMemPoo
   return allocate_ordered(memory, bytes, pool, stream, __builtin_return_address(0));
 }
 cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
-  // A captured graph may still use it: it then stays until the program's end.
+  // Memory that a captured graph may use stays allocated until the program's end.
   const CUstream_st* there = stream_of(stream);
   if (there == nullptr) return remember(cudaErrorInvalidResourceHandle);
   if (there->capture != nullptr) return remember(cudaSuccess);
@@ -194,7 +194,7 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* li
     if (where.type != cudaMemLocationTypeDevice || !is_device(where.id)) {
       return remember(cudaErrorInvalidDevice);
     }
-    // Its own device always has full access.
+    // A pool's own device always has full access.
     if (where.id == pool->device && list[i].flags != cudaMemAccessFlagsProtReadWrite) {
       return remember(cudaErrorInvalidDevice);
     }

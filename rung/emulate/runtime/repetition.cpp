@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repeated launches: selects the launches to be recorded.
+// Repeated launches: selects the launches that are recorded.
 //
 // A launch is described by words: its shape and its arguments. A pointer into registered memory is
-// described by the memory behind it, so that two buffers of one size are equal, and a pointer to
-// freed memory differs from the one before. A word with many values, such as a step number or a
-// seed, is ignored from then on. A launch is a repetition if all other words equal those of a
-// recorded launch.
+// replaced by a description of that memory, so that two buffers of one size are equal, and a
+// pointer to freed memory differs. A word with many values, such as a step number or a seed, is
+// ignored from then on. A launch is a repetition if all other words equal those of a recorded
+// launch.
 #include "rung/emulate/runtime/repetition.hpp"
 
 #include <algorithm>
@@ -26,21 +26,20 @@ namespace {
 
 namespace record = simt::record;
 
-// A kernel is recorded until it has this many launches and requests, which takes some tenths of a
-// second.
+// Numbers of launches and requests after which a kernel is no longer recorded: some 0.1 s.
 struct Enough {
   std::uint64_t launches, requests;
 };
 constexpr Enough enough[] = {
     {8, std::uint64_t{1} << 18}, {3, std::uint64_t{1} << 20}, {2, std::uint64_t{1} << 22}};
-constexpr std::size_t max_values = 8;  // values of a word that distinguishes launches
-constexpr std::size_t max_kinds = 64;  // distinguished launches
+constexpr std::size_t max_values = 8;  // limit of the values of a word that distinguishes launches
+constexpr std::size_t max_kinds = 64;  // limit of distinguished launches
 
 /// The option --checks. A host program that loads kernels may change it between launches.
 struct Policy {
-  std::atomic<bool> follows = false;     // the session counts or checks, but not every launch
-  std::atomic<std::uint64_t> first = 0;  // recorded launches; 0: the table `enough` decides
-  std::atomic<bool> whole = false;       // recorded launches leave no block out
+  std::atomic<bool> follows = false;     // the session counts or checks, but not all launches
+  std::atomic<std::uint64_t> first = 0;  // number of recorded launches; 0: by the table `enough`
+  std::atomic<bool> whole = false;       // recorded launches record all blocks
 
   void set(const std::string& launches) {
     const auto wanted = [](const char* name) {
@@ -73,13 +72,13 @@ struct LaunchHistory {
   record::PartlyRecorded report;
   std::uint64_t clean = 0;     // recorded launches since the last finding
   std::uint64_t requests = 0;  // requests of those launches
-  bool elsewhere = false;      // it has written to memory that no argument points to
+  bool elsewhere = false;      // the kernel has written to memory that no argument points to
   bool gap = false;            // a launch was not recorded
-  bool listed = false;         // a launch or a block was not
+  bool listed = false;         // a launch or block was not recorded: reported
   std::vector<Word> words;
-  std::unordered_set<std::uint64_t> kinds;  // recorded launches, by their words
+  std::unordered_set<std::uint64_t> kinds;  // hashes of the words of recorded launches
 
-  /// Returns true if an equal launch has been recorded. Learns its words.
+  /// Returns true if an equal launch has been recorded. Adds the launch's words.
   bool knows(const std::vector<std::uint64_t>& launch);
   [[nodiscard]] bool is_enough() const {
     if (policy().first != 0) return clean >= policy().first;
@@ -104,7 +103,7 @@ bool LaunchHistory::knows(const std::vector<std::uint64_t>& launch) {
     if (word.tells()) {
       kind = std::rotl(kind, 23) * 0x9e3779b97f4a7c15u + launch[i] + i;
     } else {
-      kinds.clear();  // they were distinguished by this word
+      kinds.clear();  // their hashes include this word
     }
   }
   const bool new_kind = kinds.size() < max_kinds && kinds.insert(kind).second;
@@ -130,8 +129,7 @@ void list(LaunchHistory& history, const std::string& kernel) {
   histories().partly.push_back(&history);
 }
 
-/// Returns true if the launch is recorded regardless of its predecessors. Launches are numbered
-/// from 0.
+/// Returns true if launch number `launch`, from 0, is recorded regardless of its predecessors.
 bool is_sample(std::uint64_t launch) {
   const std::uint64_t number = launch + 1;
   const bool power_of_four = std::has_single_bit(number) && std::countr_zero(number) % 2 == 0;
@@ -193,7 +191,8 @@ void Repetition::ended_well(const std::string& kernel) {
   if (launch_.unrecorded) {
     history.gap = true;
     list(history, kernel);
-    // Its writes were not observed: it may have written everything it can reach.
+    // Writes of an unrecorded launch are unknown: all memory that its arguments reach counts as
+    // written.
     for (const Pointer& one : pointers_) {
       if (history.words[one.word].written) record::mark_whole_initialized(one.memory);
     }
@@ -231,7 +230,7 @@ void Repetition::learn(LaunchHistory& history) const {
 
 void set_recorded_launches(const std::string& launches) {
   policy().set(launches);
-  policy().whole = true;  // who loads kernels tells of launches alone
+  policy().whole = true;  // host programs that load kernels select launches, not blocks
 }
 
 std::vector<record::PartlyRecorded> partly_recorded() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches that repeat others. A kernel that is launched again and again and in which nothing is
-// found is recorded in its first launches, and in few of the later ones: an unrecorded launch runs
-// several times as fast (docs/simulated-gpu.md, "Repeated launches").
+// Repeated launches. Of a kernel that is launched many times without findings, the first launches
+// and few of the later ones are recorded: an unrecorded launch is several times as fast
+// (docs/simulated-gpu.md, "Repeated launches").
 #pragma once
 
 #include <cstddef>
@@ -15,43 +15,43 @@
 
 namespace rung::cuda {
 
-/// Facts about a kernel's launches.
+/// Data about a kernel's launches.
 struct LaunchHistory;
 
-/// One launch: decides, when it begins, whether it is recorded, and learns from it when it ends.
+/// A launch: decides at its begin whether it is recorded, and evaluates it at its end.
 class Repetition {
  public:
-  /// Sets launch.unrecorded and launch.summary. Both arguments must outlive it.
+  /// Sets launch.unrecorded and launch.summary. Both arguments must outlive this object.
   Repetition(simt::Launch& launch, const Closure& closure);
   Repetition(const Repetition&) = delete;
   Repetition& operator=(const Repetition&) = delete;
-  /// A launch that failed changes it, so that the next launches of its kernel are recorded.
+  /// Handles a failed launch, after which the next launches of the kernel are recorded.
   ~Repetition();
-  /// `kernel`: its name for the report.
+  /// Handles a successful launch. `kernel`: name for the report.
   void ended_well(const std::string& kernel);
 
  private:
-  /// Describes the launch in words.
+  /// Returns the launch's description in words.
   std::vector<std::uint64_t> describe(const Closure& closure);
-  /// Learns which memory its kernel writes to.
+  /// Records the memory that the kernel has written to.
   void learn(LaunchHistory& history) const;
 
   simt::Launch& launch_;
-  bool follows_ = false;  // the session counts or checks, and launches may go unrecorded
+  bool follows_ = false;  // the session counts or checks, and may skip launches
   bool ended_ = false;
   struct Pointer {
     std::size_t word;    // index into the launch's description
     const void* memory;  // begin of the memory that it points into
   };
-  std::vector<Pointer> pointers_;  // arguments that point into registered memory
+  std::vector<Pointer> pointers_;  // pointer arguments into registered memory
   simt::LaunchSummary summary_;
 };
 
-/// Sets which launches are recorded from now on, in the words of --checks, and all of their blocks.
+/// Selects the launches that are recorded from now on, in the syntax of --checks, with all their
+/// blocks.
 void set_recorded_launches(const std::string& launches);
 
-/// Returns the kernels of which some launches were not recorded, in the order of the first of
-/// those.
+/// Returns the kernels with unrecorded launches, in the order of their first unrecorded launches.
 std::vector<simt::record::PartlyRecorded> partly_recorded();
 
 }  // namespace rung::cuda
