@@ -56,8 +56,8 @@ class BarrierAdvice {
   /// Returns the first barrier between these tokens in a branch that some threads do not take;
   /// `end` if there is none. `around`: also in a branch around both sides of the race.
   [[nodiscard]] std::size_t partial_barrier(std::size_t begin, std::size_t end, bool around) const;
-  /// If a partial barrier is there, advises to let all threads reach it and returns true: its
-  /// location is assumed to be right.
+  /// If the tokens contain a partial barrier, advises to let all threads reach it and returns true:
+  /// its location is assumed to be right.
   bool advise_partial(std::size_t begin, std::size_t end, bool around = false);
   [[nodiscard]] bool skipped(std::size_t token) const;
   [[nodiscard]] int last_line(const Statement& loop) const;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps an access to the kernel parameter it goes through, by the column of its code in the compiled
-// source. g++ assigns a write the location of its assignment, a read that of its bracket, star or
-// member, or of the assignment, call or variable that receives the value. Everything else - a
-// pointer with two origins, a member that is a pointer, a parameter of another function - is
+// Maps an access to the kernel parameter through which it goes, by the column of its code in the
+// compiled source. g++ gives a write the location of its assignment; a read that of its bracket,
+// star or member, or of the assignment, call or variable that receives the value. All other forms -
+// a pointer with two origins, a member that is a pointer, a parameter of another function - are
+// unknown.
 // unknown.
 #include "rung/emulate/runtime/restrict_source.hpp"
 
@@ -93,7 +94,8 @@ std::string_view CompiledSource::parameter_at(const simt::record::Source& place,
   return base == 0 ? std::string_view() : origin(base, scope, 0);
 }
 
-/// Returns the name of the pointer through which this token's code writes; 0 if unknown.
+/// Returns the token of the pointer's name through which the code at this token writes; 0 if
+/// unknown.
 std::size_t CompiledSource::base_of_write(std::size_t token) const {
   const Token& here = tokens_[token];
   const bool doubled = (here.is("+") || here.is("-")) && tokens_[token + 1].is(here.text);
@@ -106,14 +108,15 @@ std::size_t CompiledSource::base_of_write(std::size_t token) const {
   return writes_first(open) ? base_behind(open + (tokens_[open + 1].is("&") ? 2 : 1)) : 0;
 }
 
-/// Returns the name of the pointer through which this token's code reads; 0 if unknown.
+/// Returns the token of the pointer's name through which the code at this token reads; 0 if
+/// unknown.
 std::size_t CompiledSource::base_of_read(std::size_t token, const Names& restricted) const {
   const Token& here = tokens_[token];
   if (here.is("]") || here.is("[")) return base_before(token + (here.is("]") ? 1 : 0), true);
   if (here.is("*")) return is_operand_end(token - 1) ? 0 : base_behind(token + 1);
   const bool member = tokens_[token - 1].is(".") || tokens_[token - 1].is("->");
   if (here.is_identifier() && member) return base_before(token + 1, false);
-  // A value that is assigned or passed unchanged has the location of its read.
+  // A value that is assigned or passed unchanged gets the location of its read.
   const std::size_t next = here.is_identifier() ? token + 1 : token;
   if (tokens_[next].is("=")) {
     std::size_t end = next + 1;
@@ -135,15 +138,15 @@ std::size_t CompiledSource::base_of_read(std::size_t token, const Names& restric
   return only_access(begin, tokens_.closing(next), restricted);
 }
 
-/// Returns true if the parenthesis opens the arguments of a function that writes through the first
-/// one.
+/// Returns true if the parenthesis opens the arguments of a function that writes through its first
+/// argument.
 bool CompiledSource::writes_first(std::size_t open) const {
   const std::string_view name = tokens_[open - 1].text;
   return tokens_[open].is("(") && (name.starts_with("atomic") || name.starts_with("__st"));
 }
 
-/// Returns the name of the pointer of the single access among these tokens; 0 if there are several,
-/// or other uses of these parameters.
+/// Returns the token of the pointer's name of the single access among these tokens; 0 if there are
+/// several accesses, or other uses of the parameters.
 std::size_t CompiledSource::only_access(std::size_t begin, std::size_t end,
                                         const Names& restricted) const {
   std::size_t only = 0;
@@ -174,8 +177,8 @@ bool CompiledSource::is_operand_end(std::size_t token) const {
   return one.kind == TokenKind::number || one.is(")") || one.is("]");
 }
 
-/// Returns the pointer of the expression that ends before `end`: in[i], in[i].x, p->x, *p, *(p +
-/// i), (p + i)[j]. `follows`: the pointer before `end` is dereferenced.
+/// Returns the token of the pointer's name in the expression that ends before `end`: in[i],
+/// in[i].x, p->x, *p, *(p + i), (p + i)[j]. `follows`: the pointer before `end` is dereferenced.
 std::size_t CompiledSource::base_before(std::size_t end, bool follows) const {
   while (end > 1) {
     const Token& last = tokens_[end - 1];
@@ -213,8 +216,8 @@ std::size_t CompiledSource::base_before(std::size_t end, bool follows) const {
   return 0;
 }
 
-/// Returns the pointer of the expression that begins there: p, p + i, (T*)p + i, (T*)(p + i),
-/// &p[i].
+/// Returns the token of the pointer's name in the expression that begins at `begin`: p, p + i,
+/// (T*)p + i, (T*)(p + i), &p[i].
 std::size_t CompiledSource::base_behind(std::size_t begin) const {
   std::size_t i = begin;
   while (tokens_[i].is("(")) {
@@ -243,17 +246,16 @@ bool CompiledSource::is_swapped(std::size_t word) const {
          name.find("exchange") != std::string_view::npos;
 }
 
-/// Returns the parameter from which the pointer of this name is derived; "" if unknown or
-/// ambiguous.
+/// Returns the parameter from which the pointer `name` is derived; "" if unknown or ambiguous.
 std::string_view CompiledSource::origin(std::size_t name, const Scope& scope, int depth) const {
-  constexpr int max_depth = 4;  // variables derived from each other
+  constexpr int max_depth = 4;  // limit of variables derived from each other
   const std::string_view word = tokens_[name].text;
   if (depth > max_depth) return {};
   const auto parameter = scope.restricted.find(word);
   std::string_view from = parameter != scope.restricted.end() ? std::string_view(*parameter) : "";
   for (std::size_t i = scope.begin; i + 1 < scope.end; ++i) {
     if (!tokens_[i].is(word) || tokens_[i - 1].is(".") || tokens_[i - 1].is("->")) continue;
-    // Another declaration, a binding or its address may change it unobserved.
+    // Another declaration, a structured binding or a use of its address may change it unobserved.
     const bool pointer = tokens_[i - 1].is("*") && is_operand_end(i - 2);  // else a product
     const bool declares = (tokens_[i - 1].is_identifier() && !tokens_[i - 1].is("return")) ||
                           (pointer && !tokens_[i + 1].is("["));
@@ -275,7 +277,7 @@ std::string_view CompiledSource::origin(std::size_t name, const Scope& scope, in
   return from;
 }
 
-/// Returns the name of the pointer that a variable receives from the expression that begins there;
+/// Returns the token of the pointer's name that a variable receives from the expression at `begin`;
 /// 0 if unknown.
 std::size_t CompiledSource::base_of_value(std::size_t begin) const {
   const std::size_t first = begin + (tokens_[begin].is("&") ? 1 : 0);
@@ -291,7 +293,7 @@ std::size_t CompiledSource::base_of_value(std::size_t begin) const {
 
 namespace {
 
-/// Returns the sources of the program, and of libraries loaded since the last call.
+/// Returns the compiled sources of the program and of libraries loaded so far.
 std::vector<const CompiledSource*> compiled_sources() {
   static std::mutex mutex;
   static auto& all = *new std::map<std::string, std::unique_ptr<CompiledSource>>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps an access to the kernel parameter it goes through, by the compiled source.
+// Maps an access to the kernel parameter through which it goes, by the compiled source.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@
 
 namespace rung::cuda {
 
-/// A source as g++ compiled it, with columns.
+/// Source as g++ compiled it, with columns.
 class CompiledSource {
  public:
   explicit CompiledSource(const std::string& text);
 
-  /// Returns the one of these parameters of the kernel (its name without namespaces and template
+  /// Returns the `__restrict__` parameter of the kernel (its name without namespaces and template
   /// arguments) through which the code at this location reads or writes; "" if unknown.
   [[nodiscard]] std::string_view parameter_at(const simt::record::Source& place, bool writes,
                                               std::string_view kernel,
@@ -56,7 +56,7 @@ class CompiledSource {
 };
 
 /// Returns the base addresses of registered memory to which several arguments of a launch point, if
-/// its kernel (null: unknown yet) has several `__restrict__` parameters.
+/// its kernel has several `__restrict__` parameters; `kernel` is null while it is unknown.
 std::vector<const void*> memory_of_several(const LaunchConfig& config, const char* kernel);
 /// Returns the `__restrict__` parameter through which the kernel's code at this location reads or
 /// writes.

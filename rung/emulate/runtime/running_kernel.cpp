@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A per-thread timer that runs during a launch.
+// Timer of an OS thread during a launch.
 #include "rung/emulate/runtime/running_kernel.hpp"
 
 #include <unistd.h>
@@ -13,7 +13,7 @@
 
 namespace rung::cuda {
 
-// A signal that programs rarely use.
+// Returns a signal that programs rarely use.
 int long_launch_signal() { return SIGRTMAX - 3; }
 double long_launch_seconds() {
   static const double seconds = [] {
@@ -32,7 +32,7 @@ class Timer {
     event.sigev_notify = SIGEV_THREAD_ID;
     event.sigev_signo = long_launch_signal();
     event._sigev_un._tid = gettid();
-    // Counts the thread's CPU time: a loaded machine is no reason to report a waiting kernel.
+    // Counts the thread's CPU time, so that a loaded machine is not mistaken for a waiting kernel.
     there_ = timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer_) == 0;
   }
   ~Timer() {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// State of this thread during a launch.
+// State of an OS thread during a launch.
 #pragma once
 
 #include "rung/emulate/runtime/pages.hpp"
 
 namespace rung::cuda {
 
-/// Marks a launch on this thread: device memory is accessible, and after 10 s a message reports,
-/// once, the kernel's location. Launches do not nest on a thread.
+/// Marks a launch on this thread: device memory is accessible, and after 10 s a message reports the
+/// kernel's location once. Launches on one thread do not nest.
 class RunningKernel {
  public:
   RunningKernel();
@@ -19,7 +19,7 @@ class RunningKernel {
   DeviceAccess access_;
 };
 
-/// Returns the signal that is sent to the thread when the time has elapsed, and the time.
+/// Returns the signal that the thread's timer sends after that time.
 int long_launch_signal();
 double long_launch_seconds();
 

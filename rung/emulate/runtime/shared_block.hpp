@@ -11,7 +11,7 @@
 
 namespace rung::cuda {
 
-/// Header of a block, behind the block's bytes, so that every mapping has it.
+/// Header of a block, located behind the block's bytes, so that every mapping includes it.
 struct BlockHeader {
   std::uint64_t mark = 0;
   std::uint64_t bytes = 0;  // size of the block, a multiple of the page size
@@ -19,13 +19,13 @@ struct BlockHeader {
   std::uint64_t pool = 0;   // exported pool to which it belongs; 0: none
   std::int32_t device = 0;
   std::uint32_t compression = 0;
-  // For an event: number of records, and of completed records.
+  // Of an event: numbers of its latest record and its latest completed record.
   std::uint64_t recorded = 0, reached = 0;
 };
 
 /// Creates a poisoned block and returns its descriptor; -1 on failure.
 int make_block(BlockHeader header);
-/// Reads the header of the descriptor's block. Returns false if it is not a block of ours.
+/// Reads the header of the descriptor's block. Returns false if it is not a block of rung.
 bool read_block(int descriptor, BlockHeader& header);
 /// Maps a whole block, at this address or anywhere; null on failure. `access`: as for mmap.
 void* map_block(int descriptor, std::size_t bytes, int access, void* at = nullptr);
@@ -33,7 +33,7 @@ void* map_block(int descriptor, std::size_t bytes, int access, void* at = nullpt
 BlockHeader* map_header(int descriptor, std::size_t bytes);
 void unmap_header(BlockHeader* header);
 
-/// Name by which a process refers others to its block.
+/// Name by which a process gives other processes access to its block.
 struct BlockName {
   std::uint64_t mark = 0;
   std::uint64_t file = 0;  // inode number, which detects a reused descriptor
@@ -41,7 +41,7 @@ struct BlockName {
   std::int32_t descriptor = -1;
 };
 BlockName name_of_block(int descriptor);
-/// Stores the name in a handle of the runtime, whose other bytes are zero.
+/// Stores the name in a handle of the runtime API; other bytes of the handle are zero.
 template <class Handle>
 void put_name(Handle& handle, const BlockName& name) {
   static_assert(sizeof name <= sizeof handle.reserved);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Static shared memory. Each variable is registered when its object is loaded, and placed per
-// kernel.
+// Static shared memory: each variable is registered at load time and placed per kernel.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -18,8 +17,8 @@ namespace {
 
 struct Variable {
   std::size_t bytes, alignment;
-  const char* scope;   // Z <function> E <type>: the mangled name of a type within the function
-  const char* type;    // its mangled name
+  const char* scope;   // Z <function> E <type>: mangled name of a type local to the function
+  const char* type;    // mangled type of the variable
   const void* object;  // the program or library that declares it
 };
 
@@ -37,8 +36,8 @@ std::string_view function_of(const char* local) {
   }
   return name;
 }
-/// Selects the variables that a kernel's function declares. Another program or library in the
-/// process may have a kernel of that name, whose variables are excluded.
+/// Selects the variables that are declared in a kernel's function. Variables of a kernel of the
+/// same name in another program or library of the process are excluded.
 class Declared {
  public:
   explicit Declared(const char* kernel) {
@@ -105,7 +104,7 @@ unsigned KernelLayout::place(
   std::vector<std::pair<std::size_t, unsigned>> placed;
   const auto add = [&](std::size_t which) {
     const Variable& one = variables()[which];
-    // Like ptxas, aligns large variables for wide accesses.
+    // Aligns large variables for wide accesses, as ptxas does.
     const std::size_t alignment =
         one.bytes >= 16 ? std::max<std::size_t>(one.alignment, 16) : one.alignment;
     const std::size_t offset = align_up(used_, alignment);
@@ -134,7 +133,7 @@ bool KernelLayout::variable_at(std::size_t offset, SharedName& found) const {
     const unsigned begin = __atomic_load_n(&table_[i], __ATOMIC_ACQUIRE);
     const Variable& one = variables()[i];
     if (begin == unknown || offset < begin || offset - begin >= one.bytes) continue;
-    // ... 16rung_shared_tile, optionally with a number.
+    // Mangled names end in 16rung_shared_tile, optionally with a number.
     constexpr std::string_view mark = "rung_shared_";
     const std::string_view scope = one.scope;
     const std::size_t at = scope.rfind(mark);
@@ -155,7 +154,7 @@ unsigned place_shared(int variable) {
   std::size_t all = 0;
   const auto grown = [&](std::size_t before, std::size_t after) {
     all = after;
-    // Poisons the variable's bytes, as if it had been known before the launch.
+    // Poisons the variable's bytes, as at the begin of the launch.
     std::memset(shared_base + launch_data->static_begin + before, simt::poison, after - before);
     size_t& end = const_cast<LaunchData*>(launch_data)->shared_end;
     __atomic_store_n(&end, launch_data->static_begin + after, __ATOMIC_RELAXED);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Detects grids that are too small: `n / 256` blocks of 256 threads for a kernel with the guard `if
-// (i < n)`. Each thread writes its element, the last elements are never written, and the host reads
-// all.
+// (i < n)`. Each thread writes its element, the last elements stay unwritten, and the host reads
+// all of them.
 #include "rung/emulate/runtime/short_grid.hpp"
 
 #include <algorithm>
@@ -24,10 +24,10 @@ namespace {
 
 namespace record = simt::record;
 
-/// Elements per row and the threads that cover them; a single row for one dimension.
+/// Extents of an array, and of the threads that cover it; one-dimensional arrays have a single row.
 struct Shape {
   std::uint64_t width = 0, height = 1;
-  std::uint64_t wide = 0, high = 1;  // threads
+  std::uint64_t wide = 0, high = 1;  // extents in threads
 };
 
 struct ShortGrid {
@@ -45,8 +45,8 @@ std::unordered_map<const void*, std::vector<ShortGrid>>& known() {
   return by_array;
 }
 
-/// Returns shapes, from pairs of integer arguments, of arrays with at most this many elements that
-/// the grid does not cover.
+/// Returns the shapes, given by pairs of integer arguments, of arrays of at most `room` elements
+/// that the grid does not cover.
 std::vector<Shape> short_shapes(const LaunchConfig& config, std::uint64_t room) {
   std::vector<std::uint64_t> integers;
   for (const Argument& one : config.arguments) {
@@ -81,8 +81,8 @@ bool unwritten(const char* from, std::size_t bytes) {
                      [](char one) { return static_cast<unsigned char>(one) == simt::poison; });
 }
 
-/// Returns true if the corners of the covered elements have been written, and none of the uncovered
-/// ones.
+/// Returns true if the corners of the covered part have been written, and none of the other
+/// elements.
 bool fits(const ShortGrid& one) {
   const Shape& s = one.shape;
   const auto at = [&](std::uint64_t row, std::uint64_t column) {
@@ -110,7 +110,7 @@ std::string advice_for(std::uint64_t elements, unsigned block, const char* along
 }
 
 /// Returns the first token of the operand that ends before `end`, or one past the operand that
-/// begins at `begin`: a name, a number, or a parenthesized expression.
+/// begins at `begin`. An operand is a name, a number, or a parenthesized expression.
 std::size_t operand_begin(const emulate::TokenStream& tokens, std::size_t end) {
   std::size_t at = end - 1;
   if (emulate::closes(tokens[at])) at = tokens.opening(at);
@@ -134,7 +134,7 @@ bool round_up(const SourceTree& tree, TokenRange range, record::Finding& finding
     if (!tokens[i].is("/")) continue;
     std::size_t begin = operand_begin(tokens, i), end = operand_end(tokens, i + 1);
     const std::string n = tree.text(begin, i), size = tree.text(i + 1, end);
-    // ceil() and similar functions receive an integer already.
+    // The argument of ceil() and similar functions is an integer quotient already.
     const std::string_view function = tokens[begin - 2].text;
     const bool ceils = tokens[begin - 1].is("(") && tokens[end].is(")") &&
                        (function == "ceil" || function == "ceilf");
@@ -143,7 +143,7 @@ bool round_up(const SourceTree& tree, TokenRange range, record::Finding& finding
       end += 1;
       finding.advice += joined({"; ", function, "() gets a quotient of integers, already rounded"});
     }
-    // A quotient that is already rounded up by a sum belongs to another axis.
+    // A sum that already rounds the quotient up belongs to another axis.
     if (tree.mentions(range.begin, i, "-")) continue;
     std::string text = n;
     while (text.back() == ' ') text.pop_back();
@@ -154,8 +154,8 @@ bool round_up(const SourceTree& tree, TokenRange range, record::Finding& finding
   return false;
 }
 
-/// Rounds up the division that computes the launch's number of blocks; `axis`: for a grid of
-/// several dimensions.
+/// Rounds up the division that gives the launch's number of blocks; `axis`: axis of a
+/// multidimensional grid.
 void fix_grid(record::Finding& finding, std::size_t axis) {
   const SourceTree* const tree = source_tree(finding.file);
   if (tree == nullptr) return;
@@ -179,7 +179,7 @@ void fix_grid(record::Finding& finding, std::size_t axis) {
   for (const auto& one : tree->functions()) {
     if (one->body.begin < open && open < one->body.end) function = one.get();
   }
-  // The argument of an axis of dim3(a, b), or the initializer of a variable.
+  // Follows variables to the argument of dim3(a, b), or to an initializer.
   for (int depth = 0; depth < 4; ++depth) {
     std::size_t bracket = range.begin;
     if (tokens[bracket].is("dim3")) ++bracket;
@@ -250,7 +250,7 @@ void note_grid(const LaunchConfig& config, const std::string& kernel) {
           {array, one.element_bytes, shape, config.grid, config.block, kernel, config.place});
     }
     const std::lock_guard lock(grids_mutex);
-    constexpr std::size_t most = 4096;  // each copy to the host searches all of them
+    constexpr std::size_t most = 4096;  // limit: each copy to the host searches all of them
     if (grids.empty() || known().size() >= most) {
       known().erase(array);
     } else {

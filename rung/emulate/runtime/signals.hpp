@@ -12,8 +12,8 @@ namespace rung::cuda {
 
 /// An atomic or volatile access to a flag, directly or in a called function.
 struct Signal {
-  std::string object;                  // as in the source, without & and index
-  std::size_t token = 0;               // the access, or the call that contains it
+  std::string object;                  // spelled as in the source, without & and index
+  std::size_t token = 0;               // token of the access, or of the call that contains it
   std::size_t inner = 0;               // the access itself
   const Function* function = nullptr;  // function that contains the access
   bool used = false;                   // the program uses the value

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the lines of the program's sources that remain after preprocessing.
+// Finds the lines of the program's sources that preprocessing has kept.
 #include <elf.h>
 #include <link.h>
 
@@ -29,7 +29,7 @@ std::string read_file(const fs::path& path) {
   return text.str();
 }
 
-/// Adds the lines of its files of which a preprocessed source contains tokens.
+/// Adds, per file, the lines from which a preprocessed source has tokens.
 void add_lines(const std::string& preprocessed, std::map<std::string, Lines>& files) {
   const emulate::TokenStream tokens(preprocessed);
   Lines* lines = nullptr;
@@ -87,7 +87,7 @@ std::string embedded_sources(const std::string& path) {
   return "";
 }
 
-/// Texts by a unique name: a file's path, or a library's path and a number.
+/// Texts by unique names: the path of a file, or the path of a library and a number.
 struct Texts {
   std::map<std::string, std::string> plain, rewritten;
   std::set<std::string> libraries;  // already searched

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses the statements of functions. Anything unknown becomes a simple statement.
+// Parses the statements of functions. Unknown constructs become simple statements.
 #include "rung/emulate/runtime/source_tree.hpp"
 
 #include <algorithm>
@@ -78,7 +78,8 @@ void SourceTree::find_functions() {
   }
 }
 
-/// Adds the statement that begins at this token to the parent's parts. Returns the token after it.
+/// Parses the statement that begins at this token and adds it to the parent. Returns the token
+/// after it.
 std::size_t SourceTree::parse(std::size_t at, Statement& parent) {
   parent.parts.push_back(std::make_unique<Statement>());
   Statement& one = *parent.parts.back();
@@ -105,7 +106,7 @@ std::size_t SourceTree::parse(std::size_t at, Statement& parent) {
   if (tokens_[at].is("do")) {
     one.kind = Statement::Kind::loop;
     const std::size_t next = parse(at + 1, one);
-    one.header_begin = next + 2;  // behind while (
+    one.header_begin = next + 2;  // first token after while (
     one.header_end = tokens_.closing(next + 1);
     return end_at(one.header_end + 2);
   }
@@ -122,7 +123,7 @@ void SourceTree::find_varying(Function& function) const {
   static constexpr std::string_view sources[] = {"threadIdx", "thread_rank", "thread_index",
                                                  "__laneid"};
   function.varying.insert(std::begin(sources), std::end(sources));
-  if (!function.kernel) {  // usual names of a thread's index in kernels
+  if (!function.kernel) {  // usual names of thread indices in kernels
     for (const std::string& name : parameters(function)) {
       for (const char* usual : {"t", "tid", "tx", "ty", "tz", "lane", "i", "idx", "thread"}) {
         if (name == usual) function.varying.insert(name);
@@ -137,12 +138,12 @@ void SourceTree::find_varying(Function& function) const {
       std::size_t name = i - 1;
       const bool compound = tokens_[name].kind == TokenKind::symbol && !tokens_[name].is("]") &&
                             !tokens_[name].is(")");
-      if (compound && i >= 2) --name;  // the + of +=
+      if (compound && i >= 2) --name;  // skips the + of +=
       if (tokens_[name].kind != TokenKind::identifier) continue;
       for (std::size_t at = i + 1; at < function.body.end; ++at) {
         const Token& token = tokens_[at];
         if (token.is(";") || token.is(",") || token.is(")") || token.is("}")) break;
-        // Values in memory may be uniform, whatever their address depends on.
+        // Values in memory may be uniform, whatever their addresses depend on.
         if (token.is("[")) {
           at = tokens_.closing(at);
         } else if (token.is("(")) {
@@ -222,7 +223,7 @@ bool SourceTree::is_barrier(std::size_t token, bool warp) const {
                        group.find("warp") != std::string_view::npos || group == "active";
     return warp || !small;
   }
-  // A function defined further down is only declared here, or is recursive.
+  // The function is only declared before its call, or is recursive.
   const Function* const called = function(one.text);
   if (called == nullptr || called->body.end > token) return false;
   for (std::size_t i = called->body.begin; i < called->body.end; ++i) {
@@ -234,7 +235,8 @@ bool SourceTree::is_barrier(std::size_t token, bool warp) const {
 bool SourceTree::uniform(const Function& function, const Statement& one, bool warp) const {
   for (std::size_t i = one.header_begin; i < one.header_end; ++i) {
     if (!function.varying.contains(tokens_[i].text)) continue;
-    // threadIdx.x < 32, or >= 64, divides the block into whole warps.
+    // Comparisons with multiples of the warp size, such as threadIdx.x < 32, are uniform in each
+    // warp.
     const auto compares = [&](std::size_t at) {
       return tokens_[at].is("<") || tokens_[at].is(">=");
     };
@@ -305,7 +307,7 @@ SourceTree::Spot SourceTree::find(int line, std::string_view array) const {
     int score = 0;
     if (mentions(begin, end, "[") || mentions(begin, end, "*")) score = 1;
     if (!array.empty() && mentions(begin, end, array)) score = 2;
-    // Prefers the statement to the branch that guards it on the same line.
+    // Prefers a statement to the branch around it in the same line.
     if (score > best_score ||
         (score == best_score && simple && best.statement->kind != Statement::Kind::simple)) {
       best = spot;

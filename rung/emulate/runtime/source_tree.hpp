@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements of the program's source, as far as advice needs them: the loops and branches around an
+// Statements of the program's sources, as far as advice needs them: loops and branches around an
 // access, barriers, and variables that differ between threads.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace rung::cuda {
 struct Statement {
   enum class Kind : std::uint8_t { block, branch, loop, simple };
   Kind kind = Kind::simple;
-  std::size_t begin = 0, end = 0;                // its tokens
+  std::size_t begin = 0, end = 0;                // tokens of the statement
   std::size_t header_begin = 0, header_end = 0;  // tokens between the parentheses of its head
   const Statement* parent = nullptr;
   std::vector<std::unique_ptr<Statement>> parts;
@@ -32,7 +32,7 @@ using Names = std::set<std::string, std::less<>>;
 struct Function {
   std::string name;
   bool kernel = false;
-  std::size_t parameters_begin = 0, parameters_end = 0;  // between the parentheses
+  std::size_t parameters_begin = 0, parameters_end = 0;  // tokens between the parentheses
   Statement body;
   Names varying;  // variables whose value depends on the thread
 };
@@ -40,18 +40,18 @@ struct Function {
 /// A source file of the program.
 class SourceTree {
  public:
-  /// Parses a file. `text`: its text, with blanks for everything that the preprocessor removed.
+  /// Parses a file. `text`: its text, in which blanks replace what the preprocessor has removed.
   SourceTree(std::string file, const std::string& text);
   SourceTree(const SourceTree&) = delete;
   SourceTree& operator=(const SourceTree&) = delete;
 
   struct Spot {
     const Function* function = nullptr;    // null: the line is outside of functions
-    const Statement* statement = nullptr;  // a simple one, or one whose head contains the access
+    const Statement* statement = nullptr;  // simple, or with the access in its head
   };
-  /// Returns the statement of this line; of several, the one that mentions the array.
+  /// Returns the statement in this line; if there are several, the one that mentions the array.
   [[nodiscard]] Spot find(int line, std::string_view array) const;
-  /// Returns all statements with tokens in this line, in the form of find().
+  /// Returns all statements with tokens in this line, in the form that find() returns.
   [[nodiscard]] std::vector<Spot> spots(int line) const;
   /// Returns the function of this name; null if there is none, or several.
   [[nodiscard]] const Function* function(std::string_view name) const;
@@ -71,11 +71,11 @@ class SourceTree {
   [[nodiscard]] const emulate::TokenStream& tokens() const { return tokens_; }
   [[nodiscard]] const std::string& file() const { return file_; }
   [[nodiscard]] int line(std::size_t token) const { return lines_[token]; }
-  /// Returns the line as in the file, without leading blanks.
+  /// Returns the text as in the file, without leading blanks.
   [[nodiscard]] std::string text(std::size_t begin, std::size_t end) const;
   [[nodiscard]] std::string text(const Statement& one) const { return text(one.begin, one.end); }
-  /// Returns true if the call at this token is a barrier of the block, or (`warp`) at least of a
-  /// warp.
+  /// Returns true if the call at this token is a block barrier or, if `warp`, at least a warp
+  /// barrier.
   [[nodiscard]] bool is_barrier(std::size_t token, bool warp) const;
   [[nodiscard]] bool mentions(std::size_t begin, std::size_t end, std::string_view word) const;
   [[nodiscard]] bool mentions_any(std::size_t begin, std::size_t end, const Names& names) const;
@@ -95,14 +95,14 @@ class SourceTree {
   std::vector<std::unique_ptr<Function>> functions_;
 };
 
-/// A preprocessed source with a unique name. The text is never freed.
+/// Preprocessed source with a unique name. The text is never freed.
 struct PreprocessedText {
   std::string name;
   const std::string* text;
 };
 
-/// Returns preprocessed sources of the program and of the libraries loaded so far; `rewritten`: as
-/// compiled.
+/// Returns the preprocessed sources of the program and of the libraries loaded so far. `rewritten`:
+/// the sources as compiled.
 std::vector<PreprocessedText> preprocessed_texts(bool rewritten);
 
 /// Returns the tree of a source file, by the path in findings; null if it cannot be read.

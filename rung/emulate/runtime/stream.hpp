@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams, and graphs that capture their work. Work completes in submit(), becomes a graph node, or
-// follows a kernel that waits for the host (tasks.hpp).
+// is enqueued behind a kernel that waits for the host (tasks.hpp).
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 struct CUgraphNode_st {
   cudaGraphNodeType type;
   std::function<cudaError_t()> run;
-  // The node that this one replaced in an executable graph with other parameters.
+  // Node that this node replaced in an executable graph, with other parameters.
   cudaGraphNode_t instead_of = nullptr;
   rung::cuda::ProgramCall call;  // the call that added it
 };
@@ -24,7 +24,7 @@ struct CUgraphNode_st {
 /// Nodes in insertion order.
 struct CUgraph_st {
   std::vector<std::shared_ptr<CUgraphNode_st>> nodes;
-  // A node may precede one that it depends on.
+  // Dependencies. A node may precede its dependencies in `nodes`.
   std::vector<std::pair<cudaGraphNode_t, cudaGraphNode_t>> edges;
 };
 
@@ -39,9 +39,9 @@ struct CUstream_st {
   int priority = 0;
   cudaGraph_t capture = nullptr;
   bool origin = false;                    // the capture began here
-  std::vector<cudaGraphNode_t> captured;  // nodes that the next one depends on
+  std::vector<cudaGraphNode_t> captured;  // nodes that the next captured node depends on
   int device = 0;
-  rung::cuda::TaskRef last;  // last submitted work; null: all is complete
+  rung::cuda::TaskRef last;  // last submitted work; null: all work is complete
 };
 
 struct CUevent_st {
@@ -51,7 +51,7 @@ struct CUevent_st {
   cudaGraph_t capture = nullptr;          // capture in which it was recorded
   std::vector<cudaGraphNode_t> captured;  // nodes of the capture that it waits for
   int device = 0;
-  rung::cuda::TaskRef reached;                // completed when the previously submitted work is
+  rung::cuda::TaskRef reached;                // completes with the previously submitted work
   rung::cuda::BlockHeader* shared = nullptr;  // block of an interprocess event
   int block = -1;
 };
@@ -66,7 +66,7 @@ bool any_capture();
 bool is_busy(cudaStream_t stream);
 /// Waits until all work of the stream is complete. Returns its error.
 cudaError_t await_stream(cudaStream_t stream);
-/// Enqueues work behind all submitted work and behind `after`; the host need not wait for it.
+/// Enqueues work behind all submitted work and behind `after`. The host need not wait for it.
 TaskRef submit_late(CUstream_st& stream, std::function<cudaError_t()> operation, TaskRef after);
 /// Returns the event of this handle; null for an invalid one.
 CUevent_st* event_of(cudaEvent_t event);
@@ -83,10 +83,10 @@ cudaError_t add_node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNo
 cudaError_t kernel_operation(const cudaKernelNodeParams& given,
                              std::function<cudaError_t()>& operation);
 std::function<cudaError_t()> fill_operation(const cudaMemsetParams& given);
-/// Frees memory of an alloc node. Returns false if it belongs to none. Its address stays reserved
-/// while the graph may be launched again.
+/// Frees memory of an alloc node. Returns false if the memory belongs to no node. Its address stays
+/// reserved while the graph may be launched again.
 bool give_back_to_graph(void* memory);
-/// Runs pending launches from kernels, when a kernel waits for them.
+/// Runs the pending launches of a kernel that waits for them.
 void run_children();
 
 }  // namespace rung::cuda

@@ -29,12 +29,12 @@ namespace {
 
 namespace record = simt::record;
 
-// Limit of the work in flight that is kept: older work is forgotten, which hides its conflicts.
+// Limit of the work in flight that is tracked. Older work is dropped, and its conflicts are missed.
 constexpr std::size_t max_in_flight = 512;
 // Limit of launches whose bytes are kept for unrecorded repetitions.
 constexpr std::size_t max_known_launches = 1024;
-// Number of slots from which on those of destroyed streams are reused even if work of theirs may be
-// in flight.
+// Number of slots from which on slots of destroyed streams are reused, even if their work may be in
+// flight.
 constexpr std::size_t max_slots = 1024;
 
 void join(WorkClock& clock, const WorkClock& other) {
@@ -44,7 +44,7 @@ void join(WorkClock& clock, const WorkClock& other) {
 
 struct Track {
   std::size_t slot = 0;
-  WorkClock clock;  // what precedes the stream's next work
+  WorkClock clock;  // work that precedes the stream's next work
   bool legacy = false, blocking = true;
   int device = 0;
   std::string text;
@@ -54,7 +54,7 @@ struct Track {
 struct EventState {
   WorkClock clock;
   bool recorded = false;  // at least once
-  bool waited = false;    // by a call that did not wait, since it had not been recorded
+  bool waited = false;    // by a call that did not wait, since the event was not recorded
   ProgramCall wait;
 };
 
@@ -62,15 +62,15 @@ struct Order {
   std::mutex mutex;
   std::vector<std::uint32_t> numbers;  // by slot: number of the last work
   std::vector<std::size_t> free_slots;
-  // By stream; per-thread streams by a thread's variable.
+  // By stream; per-thread default streams by the address of a thread's variable.
   std::map<const void*, Track> tracks;
   std::map<const void*, std::string> created;  // where the streams were created
   std::unordered_map<cudaEvent_t, EventState> events;
   WorkClock host;
   std::string host_vain_wait;
-  std::map<int, WorkClock> gone;  // by device: work of destroyed streams
+  std::map<int, WorkClock> gone;  // work of destroyed streams, by device
   std::deque<StreamWorkRef> in_flight;
-  int callbacks = 0;           // host functions that run now
+  int callbacks = 0;           // number of host functions that are running
   bool other_streams = false;  // streams other than the default one
   std::unordered_map<std::string, WorkBytes> known_launches;
 };
@@ -80,7 +80,7 @@ Order& order() {
 }
 
 thread_local StreamWork* running = nullptr;
-/// Identifies the calling thread's default stream, per device.
+/// Its addresses identify the calling thread's default streams, one per device.
 thread_local char per_thread[max_devices];
 
 std::size_t new_slot(Order& all) {
@@ -132,7 +132,7 @@ void advance(Order& all, Track& track) {
   }
 }
 
-/// Numbers work of this slot that follows `clock`, and adds it to the clock.
+/// Assigns the next number of the slot to the work, and adds the work to `clock`, which it follows.
 void number(Order& all, StreamWork& work, std::size_t slot, WorkClock& clock) {
   work.slot = slot;
   work.number = ++all.numbers[slot];
@@ -173,7 +173,7 @@ void host_knows(Order& all, const WorkClock& clock) {
   if (all.in_flight.size() != before) renew_watch(all);
 }
 
-/// The first byte that two pieces of work access and at least one writes.
+/// First byte that two pieces of work access and at least one of them writes.
 struct Conflict {
   std::uintptr_t address = 0;  // 0: none
   bool first_writes = false, second_writes = false;
@@ -196,7 +196,8 @@ Conflict conflict_of(const WorkBytes& first, const WorkBytes& second) {
   return found;
 }
 
-/// Reports conflicts with the work, and keeps it. The caller holds the lock.
+/// Reports conflicts of the work with work in flight, and adds it to the latter. The caller holds
+/// the lock.
 void commit(Order& all, const StreamWorkRef& work) {
   if (work->bytes.empty() || work->is_known_to(all.host)) return;
   std::vector<std::pair<StreamWorkRef, Conflict>> found;
@@ -204,7 +205,8 @@ void commit(Order& all, const StreamWorkRef& work) {
     if (other == work || work->is_known_to(other->before)) continue;
     if (work->polls || other->polls) continue;
     if (other->is_known_to(work->before)) {
-      // A conflict with both is not ordered behind this one, either.
+      // Work that conflicts with both is not ordered behind this work either, and is reported for
+      // it.
       WorkBytes& old = other->bytes;
       remove(old.reads, work->bytes.reads);
       remove(old.reads, work->bytes.writes);
@@ -213,7 +215,7 @@ void commit(Order& all, const StreamWorkRef& work) {
       remove(old.atomics, work->bytes.atomics);
       continue;
     }
-    // One may wait for the other through a flag that both access atomically.
+    // One of them may wait for the other through a flag that both access atomically.
     if (first_common(work->bytes.atomics, other->bytes.atomics) != 0) continue;
     const Conflict conflict = conflict_of(other->bytes, work->bytes);
     if (conflict.address != 0) found.emplace_back(other, conflict);
@@ -221,7 +223,7 @@ void commit(Order& all, const StreamWorkRef& work) {
   std::erase_if(all.in_flight, [](const StreamWorkRef& one) { return one->bytes.empty(); });
   all.in_flight.push_back(work);
   if (all.in_flight.size() > max_in_flight) all.in_flight.pop_front();
-  // Only the last conflict with each stream is reported: the others follow from the same missing
+  // Reports only the last conflict with each stream: earlier ones follow from the same missing
   // wait.
   for (auto at = found.rbegin(); at != found.rend(); ++at) {
     const auto& [other, conflict] = *at;
@@ -236,7 +238,7 @@ void commit(Order& all, const StreamWorkRef& work) {
   renew_watch(all);
 }
 
-/// Handles accesses of host code, reported by hooks.
+/// Handles accesses of host code, called by hooks.
 void host_accessed(std::uintptr_t address, std::size_t bytes, record::HostAccess access,
                    const void* behind) {
   if (simt::in_kernel()) return;
@@ -263,7 +265,7 @@ void host_accessed(std::uintptr_t address, std::size_t bytes, record::HostAccess
   Order& all = order();
   const std::lock_guard lock(all.mutex);
   if (access == record::HostAccess::atomic) {
-    // The host polls or sets a flag; what it synchronizes with is unknown.
+    // The host polls or sets a flag, and may have synchronized with any work that accesses it.
     WorkClock learned;
     for (const StreamWorkRef& work : all.in_flight) {
       const bool shared = first_common(work->bytes.reads, {range}) != 0 ||
@@ -280,14 +282,14 @@ void host_accessed(std::uintptr_t address, std::size_t bytes, record::HostAccess
     StreamWork& work = **at;
     if (work.polls) continue;
     const Conflict conflict = conflict_of(work.bytes, mine);
-    // A plain write may signal a kernel that polls.
+    // A plain write may signal a polling kernel.
     if (access == record::HostAccess::write && first_common(work.bytes.atomics, {range}) != 0) {
       continue;
     }
     if (conflict.address == 0) continue;
     report_host_too_early(work, conflict.address, conflict.first_writes,
                           access == record::HostAccess::write, behind, all.host_vain_wait);
-    // Reported once; further early accesses of the host follow from it.
+    // Reported once; further early accesses by the host follow from it.
     const WorkClock clock = work.before;
     host_knows(all, clock);
     return;
@@ -429,7 +431,8 @@ RunningWork::~RunningWork() {
   const std::lock_guard lock(all.mutex);
   if (work_->host_code) --all.callbacks;
   commit(all, work_);
-  // A host function may have signaled other threads, unless it has only written watched memory.
+  // A host function may have signaled other threads, unless it is known to write only watched
+  // memory.
   const bool told = work_->host_code && (work_->signals || !work_->host_code_seen);
   if (work_->waits || told) host_knows(all, work_->before);
   if (work_->host_code) renew_watch(all);
@@ -483,7 +486,7 @@ void work_copies(const void* to, const void* from, cudaMemcpyKind kind) {
     running->waits = true;
   }
   if (to_device && from_device && same_device) return;
-  // The host waits for the stream before it copies; between devices, for both.
+  // The host waits for the stream before it copies; for copies between devices, for both streams.
   Order& all = order();
   const std::lock_guard lock(all.mutex);
   WorkClock before = running->before;
@@ -540,7 +543,7 @@ void work_accesses(const LaunchConfig& config, const std::string& kernel, const 
   if (footprint != nullptr) {
     bytes = {footprint->ranges(record::Touch::read), footprint->ranges(record::Touch::write),
              footprint->ranges(record::Touch::atomic)};
-    // Of several kinds of accesses to a byte the strongest counts.
+    // If a byte is accessed in several ways, the strongest access counts.
     remove(bytes.reads, bytes.writes);
     remove(bytes.atomics, bytes.writes);
   }
@@ -548,7 +551,7 @@ void work_accesses(const LaunchConfig& config, const std::string& kernel, const 
     Order& all = order();
     const std::lock_guard lock(all.mutex);
     if (footprint == nullptr) {
-      // A launch that repeats another one was not recorded.
+      // A repeated launch that was not recorded has the bytes of the recorded one.
       const auto known = all.known_launches.find(what);
       if (known != all.known_launches.end()) bytes = known->second;
     } else if (all.known_launches.size() < max_known_launches ||
@@ -604,7 +607,7 @@ void forget_stream(cudaStream_t stream) {
   if (at == all.tracks.end()) return;
   const Track& track = at->second;
   join(all.gone[track.device], track.clock);
-  if (track.blocking) {  // the default stream continues to wait for it
+  if (track.blocking) {  // the default stream still waits for it
     for (auto& [key, other] : all.tracks) {
       if (other.legacy && other.device == track.device) join(other.clock, track.clock);
     }
@@ -627,8 +630,8 @@ void note_record(cudaEvent_t event, cudaStream_t stream, bool captured) {
 
 namespace {
 
-/// Notes a wait for an event that has not been recorded, which does not wait. Returns the text for
-/// reports.
+/// Notes a wait for an event that has not been recorded, which returns at once. Returns the text
+/// for reports.
 std::string note_vain_wait(EventState& state, const ProgramCall& call) {
   state.waited = true;
   state.wait = call;
@@ -648,7 +651,7 @@ void note_wait(cudaStream_t stream, cudaEvent_t event) {
   if (track == nullptr) return;
   EventState& state = all.events[event];
   if (event->shared != nullptr) {
-    // It may represent work of other processes, which may have waited for any work of this one.
+    // It may represent work of other processes, which may have waited for any work of this process.
     for (const auto& [key, other] : all.tracks) join(track->clock, other.clock);
   } else if (!state.recorded) {
     track->vain_wait = note_vain_wait(state, call);

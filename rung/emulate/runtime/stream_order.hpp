@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Happens-before order of work by streams, events and host waits, with vector clocks: two unordered
-// pieces of work that access the same bytes, at least one writing, are a finding. The runtime
-// itself runs everything in call order.
+// Happens-before order of work by streams, events and host waits, with vector clocks. Two unordered
+// pieces of work that access the same bytes are a finding if at least one of them writes. The
+// runtime itself executes all work in call order.
 //
-// Each stream has a slot in the clocks, and so has each branch of a graph. The host is a single
-// agent: synchronization among its threads is unknown.
+// Each stream and each branch of a graph has a slot in the clocks. The host counts as a single
+// agent, since synchronization among its threads is unknown.
 #pragma once
 
 #include <array>
@@ -24,10 +24,10 @@ namespace rung::cuda {
 /// Number of the last completed work per slot.
 using WorkClock = std::vector<std::uint32_t>;
 
-/// A call by the program.
+/// Call by the program, for reports.
 struct ProgramCall {
   std::string name;  // "cudaMemcpyAsync"; "": unknown
-  // Return addresses of the call and of its callers; null: given by `file` and `line`.
+  // Return addresses of the call and its callers; null if `file` and `line` give the location.
   std::array<const void*, 4> code = {};
   const char* file = "";
   int line = 0;
@@ -43,23 +43,23 @@ struct WorkBytes {
 struct StreamWork : std::enable_shared_from_this<StreamWork> {
   std::size_t slot = 0;
   std::uint32_t number = 0;  // in its slot, from 1
-  WorkClock before;          // what precedes its end
+  WorkClock before;          // all work that precedes its end
   ProgramCall call;
   std::string stream;  // "the default stream"
   bool default_stream = false;
   bool in_graph = false;
   bool synchronous = false;  // enqueued by a call like cudaMemcpy, which may wait for it
-  bool waits = false;        // the call waits
-  // For a copy: its ends are pageable memory, which the call has finished with when it returns.
+  bool waits = false;        // the call waits for it
+  // Of a copy: pageable memory at an end, which is no longer accessed when the call returns.
   bool from_pageable = false, to_pageable = false;
   std::string vain_wait;         // its stream's wait for an unrecorded event; "": none
   bool polls = false;            // a kernel that has waited for unknown other work
-  bool host_code = false;        // a host function
-  bool host_code_seen = false;   // compiled with hooks
+  bool host_code = false;        // is a host function
+  bool host_code_seen = false;   // that function is compiled with hooks
   bool signals = false;          // it may have signaled other host threads
-  std::uintptr_t stack_end = 0;  // end of its own stack variables
+  std::uintptr_t stack_end = 0;  // end of the host function's own stack variables
   WorkBytes bytes;
-  // For a kernel.
+  // For kernels only.
   std::string kernel;
   std::vector<Argument> arguments;
 
@@ -72,17 +72,17 @@ using StreamWorkRef = std::shared_ptr<StreamWork>;
 /// Returns true if the program's work is tracked.
 bool follows_streams();
 
-/// Enqueues work; null if it is not tracked.
+/// Enqueues work. Returns null if work is not tracked.
 StreamWorkRef enqueue_work(cudaStream_t stream, cudaGraphNodeType type);
-/// Enqueues the nodes of a graph. `last`: the clock of this graph's previous launch, which this one
-/// follows.
+/// Enqueues the nodes of a graph. `last`: clock of the graph's previous launch, behind which this
+/// launch is ordered.
 std::vector<StreamWorkRef> enqueue_nodes(cudaStream_t stream, const CUgraphExec_st& graph,
                                          WorkClock& last);
-/// Returns the program's call that this thread executes.
+/// Returns the program's call that this thread is executing.
 ProgramCall program_call();
 
-/// Attributes this thread's accesses to the work during its lifetime; its end checks for conflicts.
-/// Null: no effect.
+/// Attributes this thread's accesses to the work during the object's lifetime; its destructor
+/// checks for conflicts. Null work: no effect.
 class RunningWork {
  public:
   explicit RunningWork(StreamWorkRef work);
@@ -100,12 +100,12 @@ void work_reads(const void* memory, std::size_t bytes);
 void work_writes(const void* memory, std::size_t bytes);
 /// Checks the accesses of the running work so far for conflicts.
 void commit_work();
-/// Notes that the running work is a launch of this kernel. Returns the footprint to fill in for
-/// work_accesses(); null if it is not needed.
+/// Notes that the running work is a launch of this kernel. Returns the footprint that must be
+/// filled in for work_accesses(); null if it is not needed.
 std::unique_ptr<simt::record::Footprint> begin_kernel_footprint();
 void work_accesses(const LaunchConfig& config, const std::string& kernel, const void* key,
                    const Closure& closure, const simt::record::Footprint* footprint);
-/// Notes that the running work copies between these addresses, which determines whether its call
+/// Notes the addresses between which the running work copies; they determine whether its call
 /// waits.
 void work_copies(const void* to, const void* from, cudaMemcpyKind kind);
 /// Notes that the running work fills memory.
@@ -122,10 +122,10 @@ void forget_stream(cudaStream_t stream);
 /// Notes a record of an event. `captured`: as a dependency in a graph.
 void note_record(cudaEvent_t event, cudaStream_t stream, bool captured);
 void note_wait(cudaStream_t stream, cudaEvent_t event);
-/// Notes a wait of the host for an event. `by_query`: cudaEventQuery has returned success.
+/// Notes that the host has waited for an event. `by_query`: cudaEventQuery has returned success.
 void note_host_wait(cudaEvent_t event, bool by_query);
 void forget_event(cudaEvent_t event);
-/// Reports events that were waited for and never recorded, at the program's end.
+/// Reports, at the program's end, events that were waited for but never recorded.
 void report_unrecorded_events();
 
 // --- memory ---
@@ -145,7 +145,7 @@ void report_unordered(const StreamWork& earlier, const StreamWork& later, std::u
 /// Reports a host access while work is in flight; `vain_wait` as in StreamWork.
 void report_host_too_early(const StreamWork& earlier, std::uintptr_t address, bool earlier_writes,
                            bool writes, const void* behind, const std::string& vain_wait);
-/// Reports a host call that frees memory while work in flight accesses it.
+/// Reports a host call that frees memory accessed by work in flight.
 void report_freed_in_flight(const StreamWork& earlier, std::uintptr_t address,
                             const ProgramCall& call);
 void report_unrecorded_event(const ProgramCall& wait);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings about unordered work: the bytes, both calls of the host, and the call that would order
-// them.
+// Findings about unordered work: the bytes, the two calls of the host, and the call that would
+// order them.
 #include <cstdlib>
 #include <utility>
 
@@ -37,7 +37,7 @@ std::string name_of(const StreamWork& work) {
   return text + " in " + work.stream;
 }
 
-/// Describes the byte, by a kernel argument that points to it if there is one.
+/// Describes the byte, by the kernel argument that points to its memory if there is one.
 void describe(Finding& finding, std::uintptr_t address, const StreamWork* work) {
   const auto* const byte = reinterpret_cast<const char*>(address);
   const record::Memory memory = record::find_memory(byte);
@@ -74,7 +74,7 @@ void describe(Finding& finding, std::uintptr_t address, const StreamWork* work) 
 const char* verb(bool writes) { return writes ? "writes " : "reads "; }
 const char* past(bool writes) { return writes ? "written" : "read"; }
 
-/// Returns the call that makes the host wait for the work.
+/// Returns the call by which the host would wait for the work.
 std::string host_wait(const StreamWork& work) {
   if (work.default_stream) return "cudaStreamSynchronize(0)";
   if (work.in_graph) return "cudaStreamSynchronize for the graph's stream";
@@ -109,7 +109,7 @@ std::string order_of(const StreamWork& earlier, const StreamWork& later, const S
                                : "");
 }
 
-/// Returns a finding at `second` with `first` as its other line.
+/// Returns a finding at location `second`, with `first` as its other location.
 Finding found_between(const SourcePlace& first, const SourcePlace& second) {
   Finding finding;
   finding.kind = Kind::stream_order;
@@ -127,7 +127,7 @@ std::string place_of(const ProgramCall& call) {
   for (const void* const code : call.code) {
     if (code == nullptr) break;
     std::string line = simt::source_line(static_cast<const char*>(code) - 1);
-    // A template of our headers: the program's call is reported instead.
+    // For a template in rung's headers, reports the program's call.
     const bool ours = line.find("rung/emulate/include/") != std::string::npos;
     if (place.empty() || !ours) place = std::move(line);
     if (!ours) break;

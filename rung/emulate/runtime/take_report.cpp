@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports in the middle of a program, for host programs that report each launch, as the worker of
-// the Python package does (python/rung/cuda/worker.cpp).
+// Reports during the run of a program, for host programs that report each launch, such as the
+// worker of the Python package (python/rung/cuda/worker.cpp).
 #include <string>
 
 #include "rung/emulate/runtime/advise.hpp"
@@ -11,8 +11,8 @@
 #define RUNG_EXPORTED extern "C" __attribute__((visibility("default")))
 
 /// Returns a JSON object with the findings and counters of kernels since the last call or the
-/// program's begin; valid until the next call. `counters`: whether to count from now on.
-/// "partly_recorded" counts from the program's begin.
+/// program's begin; valid until the next call. "partly_recorded" covers the program from its begin.
+/// `counters`: whether to count from now on.
 RUNG_EXPORTED const char* rung_emulate_take_report(int counters) {
   static std::string text;
   rung::cuda::hand_over_findings();
@@ -24,12 +24,12 @@ RUNG_EXPORTED const char* rung_emulate_take_report(int counters) {
   return text.c_str();
 }
 
-/// Selects the launches checked from now on, in the syntax of `rung emulate --checks`.
+/// Selects the launches that are checked from now on, in the syntax of `rung emulate --checks`.
 RUNG_EXPORTED void rung_emulate_set_checks(const char* launches) {
   rung::cuda::set_recorded_launches(launches);
 }
 
-/// Allows launches after a failed one; memory keeps its contents, unlike on a GPU.
+/// Allows launches after a failed launch. Unlike on a GPU, memory keeps its contents.
 RUNG_EXPORTED void rung_emulate_recover() {
   rung::cuda::set_device_failure(cudaSuccess);
   cudaGetLastError();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that run tasks, and waits between them.
+// OS threads that run tasks, and waits for tasks.
 #include "rung/emulate/runtime/tasks.hpp"
 
 #include <pthread.h>
@@ -25,11 +25,11 @@ namespace rung::cuda {
 namespace {
 
 constexpr useconds_t nap = 200;  // microseconds between polls
-/// Rounds of unsuccessful polls while the host waits, after which a wait is a deadlock: if no other
-/// thread could write, and if a sleeping thread might.
+/// Rounds of polls without a change, while the host waits, after which a wait is a deadlock: if no
+/// other thread could write (alone), and if a sleeping thread might (beside_others).
 constexpr int rounds_alone = 50;
 constexpr int rounds_beside_others = 50000;
-// OS threads inherit the name of the thread that starts them, including a kernel's.
+// Name of these OS threads, which would otherwise inherit that of the thread that starts them.
 constexpr const char* runner_name = "rung-runner";
 
 struct Runner {
@@ -42,10 +42,10 @@ struct Engine {
   std::condition_variable changed;
   std::vector<TaskRef> unfinished;
   std::vector<Runner*> idle;
-  int blocked = 0;  // host threads that wait here
+  int blocked = 0;  // number of host threads that wait here
   std::atomic<bool> ending{false};
   bool processes = false;
-  // Rounds in which all running tasks polled without a change while the host waited.
+  // Number of rounds in which all running tasks polled without a change while the host waited.
   int rounds = 0;
   bool alone = false;              // no other thread could have written
   std::set<const Task*> looked;    // tasks that have polled in this round
@@ -68,7 +68,7 @@ thread_local Task* mine = nullptr;
 
 struct AfterFork {
   AfterFork() {
-    // A child of fork() has none of the threads.
+    // A child of fork() has none of these threads.
     pthread_atfork(nullptr, nullptr, [] {
       const int visible = the_engine->visible;
       the_engine = new Engine;
@@ -128,7 +128,7 @@ void run_tasks(Runner* self) {
   }
 }
 
-/// Other threads of the program, without the runtime's and those that wait.
+/// State of the program's other threads, except the runtime's threads and waiting ones.
 enum class Others { none, sleeping, running };
 Others other_threads(int blocked) {
   int sleeping = -blocked;
@@ -145,15 +145,15 @@ Others other_threads(int blocked) {
   return sleeping > 0 ? Others::sleeping : Others::none;
 }
 
-/// Notes that all running tasks have polled once more without a change. Returns true if no write
-/// can ever follow.
+/// Notes a further round in which all running tasks polled without a change. Returns true if no
+/// thread can ever write again.
 bool is_endless(Engine& all) {
   if (all.processes) return false;
   if (++all.rounds == 1) all.alone = false;
   if (all.rounds % rounds_alone != 0) return false;
   const Others others = other_threads(all.blocked);
   if (others == Others::running) all.rounds = 0;
-  // The last other thread may have written and ended since the kernels polled: they poll again.
+  // Another thread may have written and exited since the last poll, so all kernels poll once more.
   if (others == Others::none) return std::exchange(all.alone, true);
   all.alone = false;
   return all.rounds > rounds_beside_others;
@@ -161,11 +161,11 @@ bool is_endless(Engine& all) {
 
 cudaError_t take_late(Engine& all) { return std::exchange(all.late, cudaSuccess); }
 
-/// Returns true in kernels and stream callbacks, which must not wait here: they would wait for
+/// Returns true in kernels and stream callbacks, which must not wait for tasks: they would wait for
 /// themselves.
 bool within_task() { return mine != nullptr || simt::in_kernel(); }
 
-/// Waits as the host does, during which it cannot write for a kernel.
+/// Blocks the host thread, which meanwhile cannot write for a kernel, until the condition holds.
 template <class Condition>
 cudaError_t block_until(Condition condition) {
   Engine& all = engine();
@@ -250,7 +250,7 @@ bool keep_looking(const void* task) {
       }
     }
   }
-  while (all.ending) {  // the process ends
+  while (all.ending) {  // the process is ending
     self->stands = true;
     pause();
   }

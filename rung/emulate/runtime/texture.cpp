@@ -59,7 +59,7 @@ Texel read_element(const Texture& t, long long x, long long y, long long z) {
   return texel;
 }
 
-/// Applies an address mode to an index. Returns false for the border color.
+/// Applies the address mode to an index. Returns false if the border color applies.
 bool settle(long long& index, long long size, cudaTextureAddressMode mode) {
   if (index >= 0 && index < size) return true;
   switch (mode) {
@@ -81,7 +81,7 @@ bool settle(long long& index, long long size, cudaTextureAddressMode mode) {
 }
 
 Texel fetch(const Texture& t, int dimensions, long long x, long long y, long long z) {
-  // Wrapping requires normalized coordinates; otherwise the chip clamps.
+  // Wrapping requires normalized coordinates; otherwise a GPU clamps.
   const auto mode = [&](int axis) {
     const cudaTextureAddressMode given = t.description.addressMode[axis];
     const bool periodic = given == cudaAddressModeWrap || given == cudaAddressModeMirror;
@@ -96,7 +96,8 @@ Texel fetch(const Texture& t, int dimensions, long long x, long long y, long lon
   return border;
 }
 
-/// Lower neighbor of a coordinate and weight of the upper one, in the chip's steps of 1/256.
+/// Lower neighbor of a coordinate and the weight of the upper neighbor, in the hardware's steps of
+/// 1/256.
 struct Neighbors {
   long long low;
   double weight;
@@ -142,7 +143,7 @@ Texel sample_one(const Texture& t, int dimensions, const float (&coordinates)[3]
   return sum;
 }
 
-/// Counts a fetch as one request of a warp, at its source line.
+/// Records a fetch as one request of a warp, at its source line.
 void note_fetch(const void* code) {
   simt::record::trace(0, reinterpret_cast<std::uintptr_t>(code), 0, simt::record::Access::texture);
 }
@@ -205,7 +206,7 @@ Texel sample_cube(cudaTextureObject_t object, float x, float y, float z, int lay
     s = z >= 0 ? x : -x;
     u = -y;
   }
-  // Cube map coordinates are directions, hence always normalized.
+  // Cube map coordinates are directions and therefore always normalized.
   Texture as_layers = t;
   as_layers.description.normalizedCoords = 1;
   const float coordinates[3] = {(s / major + 1) / 2, (u / major + 1) / 2, 0};

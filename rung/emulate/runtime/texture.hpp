@@ -14,7 +14,7 @@ struct Texture {
   cudaTextureDesc description;
   cudaChannelFormatDesc format;
   const char* data;
-  long long width, height, depth;  // 1 along missing axes
+  long long width, height, depth;  // extents in elements; 1 along missing axes
   std::size_t row, slice;
   std::vector<Texture> smaller;  // further levels of a mipmapped array
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates source expressions for one thread. Unknown expressions have no value.
+// Evaluates source expressions for a single thread. Unknown expressions have no value.
 #include "rung/emulate/runtime/thread_values.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using emulate::Token;
 using emulate::TokenKind;
 using emulate::TokenStream;
 
-constexpr int max_depth = 8;  // nesting depth of variables initialized from variables
+constexpr int max_depth = 8;  // limit of variables initialized from variables
 
 bool is_builtin(std::string_view name) {
   return name == "threadIdx" || name == "blockIdx" || name == "blockDim" || name == "gridDim";
@@ -151,12 +151,12 @@ std::optional<bool> ThreadValues::truth(TokenRange range) const {
   while (tokens_[range.begin].is("(") && tokens_.closing(range.begin) + 1 == range.end) {
     range = {range.begin + 1, range.end - 1};
   }
-  // The operator of lowest precedence outside of brackets.
+  // Splits at the operator of lowest precedence outside of brackets.
   for (const char* symbol : {"||", "&&"}) {
     std::optional<bool> all;
     bool split = false, unknown = false;
     std::size_t begin = range.begin;
-    // One true operand decides ||, one false operand &&.
+    // A true operand decides ||, a false operand &&.
     const bool decides = std::string_view(symbol) == "||";
     const auto take = [&](std::size_t end) {
       const auto part = truth({begin, end});
@@ -215,7 +215,7 @@ std::optional<std::int64_t> ThreadValues::builtin(std::string_view name,
   return std::nullopt;
 }
 
-/// Returns the first token of the statement, parameter, or loop head that contains this one.
+/// Returns the first token of the statement, parameter, or loop head that contains this token.
 std::size_t ThreadValues::statement_begin(std::size_t token) const {
   while (token > 0) {
     const Token& before = tokens_[token - 1];
@@ -270,7 +270,7 @@ ThreadValues::Variable ThreadValues::variable(std::string_view name) const {
     found.stepped |= lowered || compound || twice(i + 1, "+") || (i >= 2 && twice(i - 2, "+")) ||
                      (next.is("<<") && tokens_[i + 2].is("=")) ||
                      (next.is(">>") && tokens_[i + 2].is("="));
-    // Its address is taken, so it may be assigned anywhere.
+    // A variable whose address is taken may be assigned anywhere.
     found.stepped |= tokens_[i - 1].is("&") && (tokens_[i - 2].is("(") || tokens_[i - 2].is(","));
     if (next.is("=")) found.values.push_back({i + 2, value_end(i + 2)});
     const std::size_t first = statement_begin(i);
@@ -307,7 +307,7 @@ std::optional<std::int64_t> ThreadValues::value_of(std::string_view name, int de
   return std::nullopt;
 }
 
-/// Returns the arguments that calls pass for a parameter of the function, with the callers.
+/// Returns the arguments that calls pass for a parameter of the function, each with its caller.
 std::vector<std::pair<const Function*, TokenRange>> ThreadValues::passed(
     std::string_view name) const {
   std::vector<std::pair<const Function*, TokenRange>> list;

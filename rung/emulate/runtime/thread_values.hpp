@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of a kernel's expressions for the thread of a finding, as far as the source shows:
-// literals, integer launch arguments, thread and block indices, variables assigned once.
+// Values of a kernel's expressions for a finding's thread, as far as the source determines them:
+// literals, integer launch arguments, thread and block indices, and variables assigned once.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class ThreadValues {
   ThreadValues(const SourceTree& tree, const Function& function,
                const simt::record::Finding& finding);
 
-  /// Returns the value of an expression, without wrap-around; nullopt if unknown.
+  /// Returns the value of an expression, computed without wrap-around; nullopt if unknown.
   [[nodiscard]] std::optional<std::int64_t> value(TokenRange range) const;
   /// Returns the truth of a condition with &&, || and !; nullopt if unknown.
   [[nodiscard]] std::optional<bool> truth(TokenRange range) const;
@@ -39,11 +39,12 @@ class ThreadValues {
   /// Returns true if the expression adds, or contains a variable assigned by an addition to
   /// something other than the thread's own index.
   [[nodiscard]] bool may_grow(TokenRange range) const;
-  /// Returns true if the expression has an unsigned type: it wraps instead of being negative.
+  /// Returns true if the expression has an unsigned type, so that it wraps instead of being
+  /// negative.
   [[nodiscard]] bool is_unsigned(TokenRange range) const;
   /// Returns true if the expression contains no variable other than kernel parameters.
   [[nodiscard]] bool is_uniform(TokenRange range) const;
-  /// Returns the initializer's tokens of a loop variable.
+  /// Returns the tokens of a loop variable's initializer.
   [[nodiscard]] std::optional<TokenRange> first_value(std::string_view variable,
                                                       const Statement& loop) const;
 

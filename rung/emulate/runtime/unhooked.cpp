@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Table of functions with two versions, filled by a program's files before it begins
+// Table of functions with two versions, which the program's files fill before main()
 // (rung/emulate/unhooked.cpp).
 #include "rung/emulate/runtime/unhooked.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory handles: queries, and export to other processes as descriptors.
+// Memory handles: queries, and export to other processes as file descriptors.
 #include <fcntl.h>
 
 #include "rung/emulate/runtime/devices.hpp"

@@ -28,7 +28,7 @@ bool is_good(const CUmemAllocationProp* given) {
          given->location.type == CU_MEM_LOCATION_TYPE_DEVICE && is_device(given->location.id);
 }
 
-/// Calls f for each mapping of the range; returns false if the range does not consist of whole
+/// Calls f for each mapping in the range. Returns false if the range does not consist of whole
 /// mappings.
 template <class F>
 bool for_mappings(char* begin, std::size_t bytes, F f) {
@@ -46,8 +46,7 @@ bool for_mappings(char* begin, std::size_t bytes, F f) {
   return true;
 }
 
-/// Makes the pages accessible to the host and to copies, as far as the mapping's devices may access
-/// them.
+/// Makes the pages accessible to the host and to copies, as far as the mapping's devices permit.
 bool show(char* begin, const Mapping& one) {
   if (one.access.readers == 0) return close_off(begin, one.bytes);
   const int how = one.access.writers != 0 ? PROT_READ | PROT_WRITE : PROT_READ;

@@ -17,7 +17,7 @@
 
 namespace rung::cuda {
 
-/// Granularity of sizes and addresses.
+/// Granularity of sizes and addresses, in bytes.
 inline constexpr std::size_t granularity = std::size_t{2} << 20;
 
 /// Physical memory, alive while a handle or a mapping refers to it.
@@ -26,11 +26,12 @@ struct Physical {
   std::size_t bytes = 0;
   CUmemAllocationProp properties{};
   bool imported = false;
-  // Mapped at another address, now or before, or by another process: its writers are unknown.
+  // True if it is or was mapped at another address, or by another process: its writers are then
+  // unknown.
   bool known_elsewhere = false;
   bool mapped_before = false;
 
-  /// Marks it and all its mappings as known elsewhere.
+  /// Sets known_elsewhere, and updates all mappings.
   void tell();
 
   Physical() = default;
