@@ -21,8 +21,8 @@ struct Words : std::vector<std::string> {
 struct Instruction {
   std::string label;   // "name:" before it
   std::string guard;   // @p or @!p, without the @
-  std::string opcode;  // the first word: "mul"
-  Words modifiers;     // the rest, without the dots: "wide", "u32"
+  std::string opcode;  // first word: "mul"
+  Words modifiers;     // other words, without dots: "wide", "u32"
   Words operands;      // "%0", "[%1+16]", "{%2, %3}", "p|q", "0x80"
 
   [[nodiscard]] std::string name() const;  // "mul.wide.u32"

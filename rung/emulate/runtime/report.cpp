@@ -41,7 +41,7 @@ std::mutex mutex;
 std::optional<Finding> refused;      // a rejected launch whose error the program has not queried
 std::vector<Finding> ignored_calls;  // errors that the program has not queried
 std::vector<Finding> short_copies;   // copies whose size may count elements; the source decides
-thread_local std::string reason;     // why the last call failed; "": unknown
+thread_local std::string reason;     // reason of the last failure; "": unknown
 // Texts of failures that were reported immediately, by location.
 std::map<std::pair<std::string, int>, std::string> told;
 

@@ -41,7 +41,7 @@ cudaError_t await_task(const TaskRef& task);
 cudaError_t await_device(int device);
 /// Returns true if any task is incomplete. Cheap.
 bool any_task();
-/// Changes by +1 or -1 the amount of memory that the host or another process may write during a
+/// Adds +1 or -1 to the count of allocations that the host or another process may write during a
 /// kernel.
 void note_visible_memory(int change);
 /// Notes that other processes may change memory, so that a wait for them is not a deadlock.
@@ -52,8 +52,7 @@ bool may_wait_for_host(bool streams);
 
 /// Returns the task that this thread runs; null if there is none.
 Task* running_task();
-/// Called by a kernel whose threads all poll without a change. Returns true if they should continue
-/// to poll.
+/// Returns true if a kernel whose threads all poll without a change should continue to poll.
 bool keep_looking(const void* task);
 /// Ends the tasks with the process. On return every task is complete or suspended.
 void stop_tasks();

@@ -31,7 +31,7 @@ struct Physical {
   bool known_elsewhere = false;
   bool mapped_before = false;
 
-  /// Sets known_elsewhere, and updates all mappings.
+  /// Sets known_elsewhere, and marks the memory of all its mappings as initialized.
   void tell();
 
   Physical() = default;
