@@ -32,7 +32,7 @@ WorkTerms terms_of(const Work& work, const Context& context) {
     nominal.bytes_per_second = context.info().bytes_per_second;
   }
   const bool cpu = context.backend() == Backend::cpu;
-  // Nominal CPU rates are those of all threads of the context.
+  // Nominal CPU rates are for all threads of the context.
   const double threads = work.threads;
   const double share = cpu ? context.threads() / threads : 1;
   const double units = cpu ? threads : context.info().sms;

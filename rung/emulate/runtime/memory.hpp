@@ -56,7 +56,7 @@ bool holds(const void* address, std::size_t bytes, bool writes);
 /// Returns the memory that host and kernels may both access: managed and host memory.
 simt::record::ByteRanges host_visible_memory();
 
-/// Devices that may access memory that the runtime has not allocated. The masks are those of
+/// Devices that may access memory that the runtime has not allocated. Masks as in
 /// record::Memory.
 struct Access {
   std::uint64_t readers = ~std::uint64_t{0}, writers = ~std::uint64_t{0};

@@ -33,7 +33,7 @@ class device_reference {
     cudaMemcpy(copy, element_, sizeof(T), cudaMemcpyDeviceToHost);
     return *reinterpret_cast<T*>(copy);
   }
-  /// Returns the element's address, not that of this object.
+  /// Returns the element's address, not this object's.
   __host__ __device__ device_ptr<T> operator&() const { return device_ptr<T>(element_); }  // NOLINT
   __host__ __device__ const device_reference& operator=(const T& value) const {
     if (rung::simt::in_kernel()) {

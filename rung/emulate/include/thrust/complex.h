@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thrust's complex numbers, which are those of the C++ library.
+// Thrust's complex numbers: aliases of the C++ library's.
 #pragma once
 
 #include <complex>
