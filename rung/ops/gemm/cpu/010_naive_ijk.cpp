@@ -3,9 +3,9 @@
 //
 // Idea     the definition: each element of C is the dot product of a row of A and a column of B.
 // Changes  baseline.
-// Cost     2 m n k operations, and as many loads. Neighboring elements of a column of B are a
-//          whole row apart, so that each load touches another cache line, and soon another page;
-//          the sum is one chain of additions, which wait for each other.
+// Cost     2 m n k operations and as many loads. Adjacent elements of a column of B are one row
+//          apart, so each load touches another cache line and soon another page. The additions of
+//          an element form one dependency chain.
 // Limits   every valid call; 1 to 2 % of the machine's peak when the matrices leave the caches.
 // Source   any textbook.
 #include "rung/ops/gemm/cpu/detail/textbook.hpp"

@@ -2,11 +2,10 @@
 // gemm / loop order i k j
 //
 // Idea     the same multiplications in another order: row i of C is the sum of the rows of B, each
-//          times an element of A. The innermost loop runs along a row.
-// Changes  against naive_ijk: B and the sums are read in the order in which they are in memory; the
-//          additions of one row are independent of each other, so the compiler may use vectors.
-// Cost     2 m n k operations; B is read once for each row of A, the sums once for each
-//          multiplication.
+//          scaled by an element of A. The innermost loop runs along a row.
+// Changes  against naive_ijk: B and the sums are accessed with unit stride; the additions of a row
+//          are independent, so the compiler can vectorize them.
+// Cost     2 m n k operations; B is read once per row of A, the sums once per multiplication.
 // Limits   every valid call. All of B passes through the caches m times.
 // Source   any textbook.
 #include "rung/ops/gemm/cpu/detail/textbook.hpp"
@@ -15,7 +14,7 @@ namespace rung {
 namespace {
 using namespace gemm_cpu;
 
-// Columns at a time: their sums (f32: 8 KiB) stay in the L1 cache.
+// Columns per chunk: their sums (f32: 8 KiB) stay in the L1 cache.
 constexpr std::int64_t chunk = 2048;
 
 template <class In, class Out>
@@ -28,7 +27,7 @@ void multiply(const Matrices<In, Out>& x, Accumulator<In>* sums) {
         for (std::int64_t p = 0; p < x.k; ++p) {
           const Accumulator<In> element = x.a_at(batch, i, p);
           const In* row = &x.b(batch, p, first);
-          if (x.b.strides[2] == 1) {  // said aloud, for the compiler
+          if (x.b.strides[2] == 1) {  // unit stride spelled out so that the compiler vectorizes
             for (std::int64_t j = 0; j < columns; ++j) {
               sums[j] += element * static_cast<Accumulator<In>>(row[j]);
             }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / register tiled
 //
-// Idea     a register tile: v1 x v2 = 4 x 8 elements of C at once, their sums in registers. An
-//          element of A is used for 8 columns, one of B for 4 rows.
-// Changes  against loop_order_ikj: 12 loads for 32 multiply-adds instead of 64, no store at all,
-//          and independent sums; v3 = 4 steps of k are unrolled.
+// Idea     a register tile: the sums of v1 x v2 = 4 x 8 elements of C stay in registers. A loaded
+//          element of A is used for 8 columns, a loaded element of B for 4 rows.
+// Changes  against loop_order_ikj: 32 multiply-adds need 12 loads instead of 64 and no store, and
+//          the sums are independent; v3 = 4 steps of k are unrolled.
 // Cost     2 m n k operations; each element of A is loaded n / v2 times, of B m / v1 times.
-// Limits   every valid call. All of B still passes through the caches for each v1 rows.
+// Limits   every valid call. All of B still passes through the caches once per v1 rows.
 // Source   any text on register blocking; K. Yotov et al., 2005.
 #include <type_traits>
 
@@ -14,14 +14,14 @@
 
 namespace rung::gemm_cpu {
 
-// Without -march the compiler has 16 registers of 4 floats: 4 x 8 sums take half of them, and leave
+// Without -march the compiler has 16 registers of 4 floats: 4 x 8 sums take half of them and leave
 // room for a row of B and elements of A.
 constexpr int v1 = 4;
 constexpr int v2 = 8;
 constexpr int v3 = 4;
 
-/// sums[i * row + j] += A[i0 + i, p] * B[p, j0 + j] for p in [p0, p1) and a whole tile. With
-/// internal linkage g++ 12 specializes it for its arguments here, and is 1.5 times as slow.
+/// Computes sums[i * row + j] += A[i0 + i, p] * B[p, j0 + j] for p in [p0, p1) and a full tile.
+/// With internal linkage, g++ 12 clones it for its call site, and the clone is 1.5 times as slow.
 template <class In, class Out>
 void add_tile(const Matrices<In, Out>& x, std::int64_t batch, std::int64_t i0, std::int64_t j0,
               std::int64_t p0, std::int64_t p1, Accumulator<In>* sums, std::int64_t row) {
@@ -60,7 +60,7 @@ void add_tile(const Matrices<In, Out>& x, std::int64_t batch, std::int64_t i0, s
   }
 }
 
-/// Adds the same for a tile that the edge of C cuts off.
+/// Computes the same sums for a partial tile at the edge of C.
 template <class In, class Out>
 void add_edge(const Matrices<In, Out>& x, std::int64_t batch, std::int64_t i0, std::int64_t i1,
               std::int64_t j0, std::int64_t j1, std::int64_t p0, std::int64_t p1,
@@ -75,7 +75,7 @@ void add_edge(const Matrices<In, Out>& x, std::int64_t batch, std::int64_t i0, s
   }
 }
 
-/// Adds either, for the tile that starts at (i0, j0) and ends at the latest at (i1, j1).
+/// Dispatches to add_tile or add_edge for the tile at (i0, j0), clipped to (i1, j1).
 template <class In, class Out>
 void add(const Matrices<In, Out>& x, std::int64_t batch, std::int64_t i0, std::int64_t i1,
          std::int64_t j0, std::int64_t j1, std::int64_t p0, std::int64_t p1, Accumulator<In>* sums,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / cache tiled
 //
-// Idea     cache blocking: b1 x b2 = 64 x 256 elements of C at a time. The b1 rows of A and b2
-//          columns of B that they need are cut along k into pieces that stay in the cache until
-//          they are used up.
-// Changes  against loop_order_ikj: the same innermost loop, but over a tile; B passes through the
-//          caches m / b1 times rather than m times.
+// Idea     cache blocking: C is computed in tiles of b1 x b2 = 64 x 256 elements. The b1 rows of A
+//          and b2 columns of B are split along k into pieces that stay in the cache until their
+//          last use.
+// Changes  against loop_order_ikj: the same innermost loop over a tile; B passes through the caches
+//          m / b1 times instead of m times.
 // Cost     2 m n k operations; from memory, A n / b2 times and B m / b1 times.
-// Limits   every valid call. The sums travel between cache and registers at every multiplication.
+// Limits   every valid call. The sums are loaded and stored at every multiplication.
 // Source   M. Lam et al., The Cache Performance and Optimizations of Blocked Algorithms, 1991.
 #include "rung/ops/gemm/cpu/detail/textbook.hpp"
 
@@ -15,8 +15,8 @@ namespace rung {
 namespace {
 using namespace gemm_cpu;
 
-// A row of sums and one of B (f32: 1 KiB each) stay in L1, the tiles of B and of sums (64 KiB) in
-// L2.
+// A row of sums and a row of B (f32: 1 KiB each) stay in L1; the tiles of B and of sums (64 KiB
+// each) stay in L2.
 constexpr std::int64_t b1 = 64;
 constexpr std::int64_t b2 = 256;
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / cache and register tiled
 //
-// Idea     both at once: a b1 x b2 tile of C that stays in the cache, made of v1 x v2 tiles that
-//          stay in registers.
-// Changes  against cache_tiled: a sum is loaded and stored once for each piece of k, not at every
-//          multiplication. Against register_tiled: what a register tile reads is in the cache.
+// Idea     cache and register blocking together: a b1 x b2 tile of C stays in the cache and
+//          consists of v1 x v2 tiles that stay in registers.
+// Changes  against cache_tiled: a sum is loaded and stored once per piece of k, not at every
+//          multiplication. Against register_tiled: the operands of a register tile are in the
+//          cache.
 // Cost     2 m n k operations; from memory, A n / b2 times and B m / b1 times.
-// Limits   every valid call. Rows of a tile of B are where they are in memory: a power of two
-//          apart, they compete for few sets of the cache; and the compiler's vectors are the least
-//          that any machine has.
+// Limits   every valid call. B is not packed: rows a power of two apart map to few cache sets and
+//          evict each other. The compiler's vectors are those of the baseline instruction set.
 // Source   R. Whaley and J. Dongarra, Automatically Tuned Linear Algebra Software, 1998.
 #include <type_traits>
 
@@ -20,15 +20,15 @@ using namespace gemm_cpu;
 
 constexpr std::int64_t b1 = 64;
 constexpr std::int64_t b2 = 64;
-constexpr std::int64_t depth = 128;  // of k: pieces of A and B take 32 KiB each (f32) of L2
+constexpr std::int64_t depth = 128;  // steps of k: pieces of A and B take 32 KiB each (f32) of L2
 
 constexpr int v1 = 4;
 constexpr int v2 = 8;
 constexpr int v3 = 4;  // steps of k, unrolled
 
-/// sums[r * row + s] += A[i + r, p] * B[p, j + s] for p in [p0, p1), a whole tile. `b_column` is
-/// the stride of a row of B: the constant 1 where the compiler may use vectors. Inlined, the tile
-/// is spilled (g++ 12).
+/// Computes sums[r * row + s] += A[i + r, p] * B[p, j + s] for p in [p0, p1) and a full tile.
+/// `b_column` is the column stride of B: the constant 1 where the compiler can vectorize. Not
+/// inlined, because g++ 12 spills the inlined tile.
 template <class In, class Out, class Stride>
 [[gnu::noinline]] void add_tile(const Matrices<In, Out>& x, Stride b_column, std::int64_t batch,
                                 std::int64_t i, std::int64_t j, std::int64_t p0, std::int64_t p1,
@@ -110,7 +110,7 @@ void run(const Gemm::Args& args, Context&) {
   });
 }
 
-// Remainders beside full tiles are computed element by element.
+// Partial tiles are computed element by element.
 Work work(const Gemm::Args& args, const Context&) {
   const double k = static_cast<double>(args.k()), batch = static_cast<double>(args.batch());
   const double full =

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / SIMD tile
 //
-// Idea     the register tile in vectors: 6 x 4 vectors of C (AVX-512, 6 x 64 f32; AVX2 6 x 2, 6 x
-//          16) stay in registers through all of k. Per step of k: a row of B, 4 vectors, and 6
-//          broadcasts of A for 24 multiply-adds.
-// Changes  against cache_and_register_tiled: the widest vectors of the machine and all of its
-//          registers; no blocks in the cache. 8 times as fast with AVX-512, by vectors alone: they
-//          hold 4 times as many f32 as the compiler's 16 bytes, and an FMA is two operations. Two
-//          FMAs start per cycle, with a latency of 4: at least 8 independent sums are needed.
-// Cost     2 m n k operations. B once; A n / 64 times; C once.
-// Limits   f32, C = A B, contiguous rows of B and C; one thread. Rows of a strip of B are a row of
-//          B apart: where that is a power of two they fall into few sets of L1 and L2 and drive
-//          each other out, and each is in a page of its own (TLB).
+// Idea     the register tile in vectors: 6 x 4 vectors of C (AVX-512: 6 x 64 f32; AVX2: 6 x 2
+//          vectors, 6 x 16 f32) stay in registers through all of k. A step of k loads 4 vectors of
+//          a row of B and broadcasts 6 elements of A for 24 FMAs.
+// Changes  against cache_and_register_tiled: the machine's widest vectors and all of its registers,
+//          but no cache blocking. 8 times as fast with AVX-512: 4 times as many f32 per vector as
+//          the compiler's 16 bytes, and two operations per FMA. Two FMAs start per cycle with a
+//          latency of 4, so at least 8 independent sums are needed.
+// Cost     2 m n k operations. B is read once, A n / 64 times, C written once.
+// Limits   f32, C = A B, contiguous rows of B and C; one thread. Rows of a strip of B a power of
+//          two apart map to few sets of L1 and L2 and evict each other, and each row is on a page
+//          of its own (TLB misses).
 // Source   K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008.
 #include <algorithm>
 #include <cstdint>
@@ -28,9 +28,9 @@ using cpu::HWY_NAMESPACE::load_as_n;
 using cpu::HWY_NAMESPACE::store_as_n;
 
 constexpr int mr = 6;                               // rows of a tile
-constexpr int nr = HWY_TARGET <= HWY_AVX3 ? 4 : 2;  // vectors of a row of it
+constexpr int nr = HWY_TARGET <= HWY_AVX3 ? 4 : 2;  // vectors per row of a tile
 
-/// A tile of C: `rows` rows, `columns` <= nr vectors of elements.
+/// Computes a tile of C with `rows` rows and `columns` <= nr vectors of elements.
 template <int rows>
 void simd_tile(const float* a, std::int64_t a_row, std::int64_t a_column, const float* b,
                std::int64_t b_row, float* c, std::int64_t c_row, std::int64_t k,
@@ -49,7 +49,7 @@ void simd_tile(const float* a, std::int64_t a_row, std::int64_t a_column, const 
     V row[nr];
 #pragma GCC unroll 4
     for (int j = 0; j < nr; ++j) {
-      // At the edge of B, zeros beyond the last column.
+      // At the edge of B, columns beyond the last load as zeros.
       const auto count =
           static_cast<std::size_t>(std::clamp<std::int64_t>(columns - j * lanes, 0, lanes));
       row[j] = full ? hn::LoadU(d, b + j * lanes) : load_as_n(d, b + j * lanes, count);
@@ -78,7 +78,7 @@ void simd_tile(const float* a, std::int64_t a_row, std::int64_t a_column, const 
   }
 }
 
-/// One matrix of the batch, strip by strip of B.
+/// Multiplies one matrix of the batch, strip by strip of B.
 void simd_product(const Call& call, const float* a, const float* b, float* c) {
   const auto width = static_cast<std::int64_t>(nr * hn::Lanes(hn::ScalableTag<float>()));
   for (std::int64_t j = 0; j < call.n; j += width) {

@@ -2,15 +2,16 @@
 // gemm / packed B
 //
 // Idea     packing: a strip of B, 256 rows of 64 columns (AVX-512; 16 with AVX2), is copied into
-//          the order in which the tile reads it, one row behind the other: 64 KiB that stay in L2
-//          while all rows of A go by.
-// Changes  against simd_tile: k in blocks of kc, and one more pass over B to pack it. What the tile
-//          reads is contiguous, aligned and padded with zeros: no row of B drives out another, one
-//          page in 16 rows instead of one per row, no edge. C is read and written once per block
-//          of k.
-// Cost     2 m n k operations. B once, and once more out of L2; A n / 64 times; C 2 k / kc times.
-// Limits   f32, C = A B, contiguous rows of B and C; one thread. A comes from wherever it lies, for
-//          each strip of B anew.
+//          the order in which the tile reads it. The packed strip takes 64 KiB and stays in L2 for
+//          all rows of A.
+// Changes  against simd_tile: k in blocks of kc, and one more pass over B to pack it. The packed
+//          strip is contiguous, aligned and zero-padded: no cache-set conflicts, one page per 16
+//          rows instead of one per row, no edge handling. C is read and written once per block of
+//          k.
+// Cost     2 m n k operations. B is read once from memory and once from L2; A n / 64 times; C 2 k /
+//          kc times.
+// Limits   f32, C = A B, contiguous rows of B and C; one thread. A is read unpacked, once per strip
+//          of B.
 // Source   K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008.
 #include <algorithm>
 #include <cstdint>
@@ -27,11 +28,11 @@ using cpu::HWY_NAMESPACE::load_as_n;
 using cpu::HWY_NAMESPACE::store_as_n;
 
 constexpr int mr = 6;                               // rows of a tile
-constexpr int nr = HWY_TARGET <= HWY_AVX3 ? 4 : 2;  // vectors of a row of it
+constexpr int nr = HWY_TARGET <= HWY_AVX3 ? 4 : 2;  // vectors per row of a tile
 constexpr std::int64_t kc = 256;                    // rows of a packed strip
 
-/// Adds to a tile of C, `rows` rows of `columns` <= nr vectors of elements, or with `first`
-/// overwrites it. b is packed: k rows of nr vectors.
+/// Adds to a tile of C, `rows` rows of `columns` <= nr vectors of elements, or overwrites the tile
+/// if `first`. b is packed: k rows of nr vectors.
 template <int rows>
 void packed_tile(const float* a, std::int64_t a_row, std::int64_t a_column, const float* b,
                  float* c, std::int64_t c_row, std::int64_t k, std::int64_t columns, bool first) {
@@ -71,7 +72,7 @@ void packed_tile(const float* a, std::int64_t a_row, std::int64_t a_column, cons
   }
 }
 
-/// k rows of B, `columns` of them, to rows of nr vectors, zeros beyond the last column.
+/// Packs k rows of `columns` elements of B into rows of nr vectors, zero-padded.
 void pack_strip(const float* b, std::int64_t b_row, std::int64_t k, std::int64_t columns,
                 float* to) {
   const hn::ScalableTag<float> d;
@@ -84,7 +85,7 @@ void pack_strip(const float* b, std::int64_t b_row, std::int64_t k, std::int64_t
   }
 }
 
-/// One matrix of the batch: block by block of k, strip by strip of B.
+/// Multiplies one matrix of the batch: block by block of k, strip by strip of B.
 void packed_product(const Call& call, const float* a, const float* b, float* c, float* strip) {
   const auto width = static_cast<std::int64_t>(nr * hn::Lanes(hn::ScalableTag<float>()));
   for (std::int64_t p = 0; p == 0 || p < call.k; p += kc) {

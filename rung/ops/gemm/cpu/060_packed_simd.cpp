@@ -6,8 +6,9 @@
 //          select the blocks: columns of B for L3, steps of k, rows of A for L2, strips of B for
 //          L1, and tiles.
 // Changes  against packed_b: A is packed too, in blocks that stay in L2 while many strips of B, in
-//          L3, stream past; every type, stride and epilogue. A kernel per number of rows and
-//          vectors avoids wasted work at edges; C is prefetched while its tile is computed.
+//          L3, stream past; every type, stride and epilogue is supported. A kernel per number of
+//          rows and vectors avoids wasted work at edges; C is prefetched while its tile is
+//          computed.
 // Cost     2 m n k operations. Memory: A once per nc columns, B once, C twice per kc steps of k.
 // Limits   One thread. Packing copies what a small product reads only a few times.
 // Source   K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008;
@@ -29,7 +30,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// (EXPERIMENTS.md).
 enum class Fetching { hardware, tile };
 
-/// The micro-kernel: one tile of C, `rows` x `vectors`, stays in registers through k updates.
+/// Computes one tile of C, `rows` x `vectors`, kept in registers through k rank-1 updates.
 ///
 /// An FMA has a latency of 4 cycles and two start in each, so at least 8 accumulators are needed;
 /// more of them raise the arithmetic per load. With 32 registers (AVX-512) 14 x 2 accumulators
@@ -44,7 +45,7 @@ void tile(const TileArgs<T>& t) {
   const auto last = hn::FirstN(d, static_cast<size_t>(t.columns - (vectors - 1) * lanes<T>()));
   constexpr int chains = chains_of<rows * vectors>;
   V acc[rows][vectors];
-  V more[chains][rows][vectors];  // of the later k of each turn; [0] is not used
+  V more[chains][rows][vectors];  // accumulators of the later k of an iteration; [0] is unused
 #pragma GCC unroll 32
   for (int i = 0; i < rows; ++i) {
 #pragma GCC unroll 8
@@ -77,15 +78,15 @@ void tile(const TileArgs<T>& t) {
     for (; steps > 0; --steps) step(acc);
   };
   if constexpr (rows == tile_rows && a_source == Source::packed && b_source == Source::packed) {
-    // Nearly all of a large product is this tile. C was last touched a block of k ago and has left
-    // the near caches: it is prefetched just before the end, as A and B that pass through L1 would
-    // evict it again, a line every few steps, which are unrolled so that no inner loop's end is to
-    // be predicted (2-core Zen 5 vCPU, against the form below: f32 4096 +1 %, f64 2048 +4 %).
-    // Otherwise the compiler would mix the steps and run out of AVX2's 16 registers, of which 15
-    // are taken.
+    // Nearly all tiles of a large product are of this kind. C was last accessed a block of k ago
+    // and has left the near caches. It is prefetched just before the end, as A and B passing
+    // through L1 would evict it earlier: a line every few steps, unrolled to avoid branch
+    // mispredictions (2-core Zen 5 vCPU, against the form below: f32 4096 +1 %, f64 2048 +4 %).
+    // Without the asm barriers the compiler would interleave steps and run out of AVX2's 16
+    // registers, of which 15 are in use.
     constexpr int row_lines = vectors * sizeof(V) > 64 ? 2 : 1;
     constexpr int line_elements = 64 / static_cast<int>(sizeof(T));
-    constexpr int in_time = 2;  // turns of the loop from the last line's prefetch to its use
+    constexpr int in_time = 2;  // loop iterations from the last line's prefetch to its use
     const T* c = t.c;
     BackgroundPacking<T, rows, vectors> background_packing(t.background_packing);
     std::int64_t left = t.k;
@@ -99,13 +100,13 @@ void tile(const TileArgs<T>& t) {
       background_packing.run();
 #pragma GCC unroll 8
       for (int q = 0; q < packing_steps; ++q) {
-        asm volatile("" : "+r"(a), "+r"(b));  // one step after the other
+        asm volatile("" : "+r"(a), "+r"(b));  // keeps steps in order
         if constexpr (fetching == Fetching::tile) prefetch_step<rows, vectors>(a, b, q);
         V row[vectors];
         load_b_row<vectors, b_source>(d, b + q * b_row, last, row);
         update<rows, vectors, a_source>(d, a + q * a_column, a_row, row, acc);
       }
-      asm volatile("" : "+r"(a), "+r"(b));  // the last one, too: AVX2 +1 % to +2 %, one spill less
+      asm volatile("" : "+r"(a), "+r"(b));  // the last step too: AVX2 +1 % to +2 %, one spill less
       a += packing_steps * a_column;
       b += packing_steps * b_row;
     }
@@ -167,7 +168,7 @@ void fill_tiles(Kernels<T>& k) {
   k.tiles[1][1][1] = tiles_of<T, s, s, 2>();
 }
 
-/// The kernels for matrices of In..., whose sums are T.
+/// Returns the kernels for matrices of In..., whose sums are T.
 template <class T, class... In>
 const Kernels<T>& kernels_for() {
   static const Kernels<T> table = [] {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / threads
 //
-// Idea     packed_simd by a team: all threads pack one block of B together and share it; each then
-//          multiplies its own rows (or a rectangle of rows and columns) of A by it.
+// Idea     packed_simd by a team: all threads pack one block of B together and share it; each
+//          thread then multiplies its own rows (or a rectangle of rows and columns) of A by the
+//          block.
 // Changes  against packed_simd: the packed B of a team is double-buffered, so that one barrier per
 //          block suffices: a thread that is ahead packs the next block while others read this one.
 //          Tiles pack the strip of B after theirs, or prefetch it from L3, in the shadow of their
@@ -24,21 +25,21 @@ using namespace gemm_cpu;
 using cpu::Range;
 using cpu::Team;
 
-/// A strip of B, packed while tiles read the one before it, a part every few steps (see
-/// InterleavedPacking): a tile issues 28 FMAs for 16 loads and no store, so that the packing hides
-/// behind them, where packing alone waits for memory.
+/// Strip of B packed in the shadow of the tiles that read the preceding strip, a part every few
+/// steps (InterleavedPacking). A tile issues 28 FMAs per 16 loads and no store, so they hide the
+/// packing, which on its own would wait for memory.
 template <class T>
 class NextStrip {
  public:
-  /// Rows of B are copied: they must be contiguous, and of the type that is packed. Each is in a
-  /// page of its own, and of more than 1024 pages the TLB loses some before the next strip (2-core
-  /// Zen 5 vCPU, 2048 rows at 2048 and 4096 cubed: -1 %; 1024 rows: 0, at 1024 cubed +3 %, with
-  /// two threads +2 % to +10 % from run to run).
+  /// Returns whether interleaved packing pays. Rows of B are copied, so they must be contiguous and
+  /// of the packed type. Each row is on a page of its own, and beyond 1024 pages the TLB evicts
+  /// some before the next strip (2-core Zen 5 vCPU, 2048 rows at 2048 and 4096 cubed: -1 %; 1024
+  /// rows: 0, at 1024 cubed +3 %, with two threads +2 % to +10 % from run to run).
   static bool worth_it(const Call& call, std::int64_t k) {
     return k <= 1024 && call.b.column == 1 && call.in == dtype_of<T>;
   }
 
-  /// Columns [j, j + columns) of rows [p, p + k), by `tiles` tiles of that k.
+  /// Prepares packing columns [j, j + columns) of rows [p, p + k) by `tiles` tiles of k steps.
   NextStrip(const Call& call, const Kernels<T>& ks, std::int64_t batch, std::int64_t p,
             std::int64_t k, std::int64_t j, std::int64_t columns, std::int64_t tiles, T* to)
       : call_(call),
@@ -53,7 +54,7 @@ class NextStrip {
                  : tiles < 8 ? 2
                              : 1) {}
 
-  /// Returns the next tile's part of it.
+  /// Returns the part that the next tile packs.
   InterleavedPacking<T> part() {
     const std::int64_t rows = k_ / packing_steps * at_once_;
     if (columns_ != ks_.tile_columns() || done_ + rows > k_) return {};
@@ -62,7 +63,7 @@ class NextStrip {
     done_ += rows;
     return {at_once_, from, call_.b.row, to};
   }
-  /// Packs what no tile has packed.
+  /// Packs the rows that no tile has packed.
   void finish() const {
     if (done_ == k_) return;
     pack_b(call_, ks_, batch_, p_ + done_, k_ - done_, j_, columns_, to_ + done_ * columns_);
@@ -73,23 +74,23 @@ class NextStrip {
   const Kernels<T>& ks_;
   std::int64_t batch_, p_, k_, j_, columns_;
   T* to_;
-  int at_once_;            // so that `tiles` tiles pack all rows
-  std::int64_t done_ = 0;  // rows
+  int at_once_;            // rows per packing, such that `tiles` tiles pack all rows
+  std::int64_t done_ = 0;  // rows packed
 };
 
-/// A packed strip of B, prefetched from L3 while tiles read the one before it. Measured on a 2-core
+/// Packed strip of B, prefetched from L3 while tiles read the preceding strip. Measured on a 2-core
 /// Zen 4 vCPU at 1024 and 2048 cubed, alternately: f32 +1 %, with AVX2 and its smaller tile +1 % to
 /// +4 %.
 template <class T>
 class ComingStrip {
  public:
-  /// `size` elements, by `tiles` tiles of k steps.
+  /// Prepares prefetching `size` elements by `tiles` tiles of k steps.
   ComingStrip(const T* strip, std::int64_t size, std::int64_t tiles, std::int64_t k)
       : at_(strip), end_(strip + size), turns_(k / packing_steps) {
     if (tiles > 0 && turns_ > 0) lines_ = static_cast<int>(ceil_div(size, tiles * turns_ * line));
   }
 
-  /// Returns the next tile's part of it.
+  /// Returns the part that the next tile prefetches.
   InterleavedPacking<T> part() {
     if (at_ >= end_) return {};
     InterleavedPacking<T> work;
@@ -103,30 +104,31 @@ class ComingStrip {
   static constexpr std::int64_t line = 64 / sizeof(T);
   const T* at_;
   const T* end_;
-  std::int64_t turns_;  // of a tile
-  int lines_ = 0;       // in each
+  std::int64_t turns_;  // packing intervals per tile
+  int lines_ = 0;       // lines per interval
 };
 
-/// Rows taken beyond the first blocks, in pieces of k of even and of odd number (their parity). A
-/// thread that is ahead may begin with the next piece, but takes none of its rows before a barrier.
+/// Shared counters of rows taken beyond each thread's first block, for pieces of k of even and of
+/// odd index (parity). A thread may start the next piece early, but takes no shared rows of it
+/// before a barrier.
 struct Taken {
   alignas(64) std::atomic<std::int64_t> rows[2] = {};
 };
 
-/// Rows [begin, end), which `workers` threads share: each begins with a block of its own, the same
-/// in all pieces of k, and takes another when it is done. Towards the end blocks shrink, so that
-/// all end together even if one was held up: on a 2-core Zen 5 vCPU +0 to +1 % alone (AVX2 -1 % to
+/// Dynamic schedule of rows [begin, end) over `workers` threads. Each thread begins with a fixed
+/// block, the same in all pieces of k, and takes further blocks from the shared counter. Blocks
+/// shrink toward the end to balance the load: on a 2-core Zen 5 vCPU +0 to +1 % alone (AVX2 -1 % to
 /// +1 %), at 2048 cubed 238 to 308 GFLOP/s where another program takes half of one core.
 struct Rows {
   std::int64_t begin, end;
-  std::int64_t most;  // at a time
-  std::int64_t tile;  // a multiple of so many
+  std::int64_t most;  // maximum block size
+  std::int64_t tile;  // rows per tile: block sizes are multiples
   int workers, worker;
   Taken& taken;
 
   [[nodiscard]] Range first() const { return up_to(begin + worker * most, most); }
-  /// Resets the row counter of a parity. One thread calls it, after all have met a barrier in a
-  /// block of that parity.
+  /// Resets the row counter of a parity. Called by one thread, after all threads have passed a
+  /// barrier in a block of that parity.
   void restart(int parity) const { taken.rows[parity].store(0, std::memory_order_relaxed); }
   [[nodiscard]] Range take(int parity) const {
     const std::int64_t from = begin + workers * most;
@@ -135,7 +137,7 @@ struct Rows {
     for (;;) {
       const std::int64_t left = end - from - before;
       if (left <= 0) return {end, end};
-      // A strip of B has to be worth fetching from L3 for the tiles of a block.
+      // A block needs enough tiles to amortize fetching a strip of B from L3.
       const std::int64_t least = std::min(most, 3 * tile);
       const std::int64_t fair = round_up(ceil_div(left, std::int64_t{2} * workers), tile);
       const std::int64_t some = workers == 1 ? most : std::clamp(fair, least, most);
@@ -151,7 +153,8 @@ struct Rows {
   }
 };
 
-/// One thread's share of a part of C as wide as packed B: its rows and strips, over all of k.
+/// One thread's share of a block of columns of C as wide as packed B: its rows and strips, over all
+/// of k.
 template <class T>
 struct Share {
   const Call& call;
@@ -160,9 +163,9 @@ struct Share {
   const Sums<T>& sums;
   const Team& team;
   Rows rows;
-  std::int64_t j, columns;  // of the part
-  Range strips, packing;    // to multiply by, to pack
-  T* a;                     // room for a block of A
+  std::int64_t j, columns;  // columns [j, j + columns) of C
+  Range strips, packing;    // strips to multiply by and strips to pack
+  T* a;                     // buffer for a packed block of A
 
   [[nodiscard]] std::int64_t width(std::int64_t strip) const {
     return std::min<std::int64_t>(ks.tile_columns(), columns - strip * ks.tile_columns());
@@ -181,8 +184,8 @@ struct Share {
            packed(b, range.begin, k));
   }
 
-  /// Multiplies rows [i, i + height) by the strips of `range`, one after the other. With `pack`,
-  /// each is packed by the tiles of the one before it; without, it has been.
+  /// Multiplies rows [i, i + height) by the strips of `range`, in order. With `pack`, the tiles of
+  /// each strip pack the next one; without, all strips are packed already.
   void multiply(std::int64_t i, std::int64_t height, const PackedA<T>& panels, T* b, Range range,
                 std::int64_t p, std::int64_t k, bool pack) const {
     if (pack) pack_strips(b, {range.begin, std::min(range.begin + 1, range.end)}, p, k);
@@ -219,7 +222,8 @@ struct Share {
     }
   }
 
-  /// Multiplies by one piece of k: rows [p, p + k) of B, which are packed to b. Parities alternate.
+  /// Multiplies by one piece of k: rows [p, p + k) of B, packed to b. Parities alternate between
+  /// pieces.
   void multiply(std::int64_t p, std::int64_t k, T* b, int parity) const {
     const auto meet = [&] {
       team.wait();
@@ -250,14 +254,14 @@ struct Share {
   }
 };
 
-/// The team as a grid over C.
+/// Team of threads as a grid over C.
 struct Grid {
   int rows, columns;
 };
 
-/// Returns the grid whose largest share is smallest, counted in tiles, which are not divided; equal
-/// ones prefer more rows, as then A is packed fewer times. A grid of one column schedules rows
-/// dynamically, and shares are even if there are enough of them.
+/// Returns the grid with the smallest largest share, counted in whole tiles; ties prefer more rows,
+/// because A is then packed fewer times. With one column, rows are scheduled dynamically and shares
+/// are even if there are enough rows.
 Grid make_grid(std::int64_t panels, std::int64_t strips, int threads) {
   Grid best{threads, 1};
   std::int64_t least = panels >= 8 * threads ? ceil_div(panels * strips, threads)
@@ -270,7 +274,8 @@ Grid make_grid(std::int64_t panels, std::int64_t strips, int threads) {
   return best;
 }
 
-/// A single thread needs no second buffer.
+/// Returns the number of buffers for packed B: two for a team, so that packing overlaps with
+/// reading.
 constexpr int b_buffers(int threads) { return threads > 1 ? 2 : 1; }
 
 struct Buffers {
@@ -282,7 +287,7 @@ struct Buffers {
 
 template <class T>
 Buffers buffers_of(const Call& call, const Blocking& block) {
-  // Whole cache lines, so that no thread's vectors straddle two.
+  // Rounded to whole cache lines, so that no thread's vectors straddle two.
   return {block.kc * block.nc, block.mc * copied_row<T>(block.kc),
           call.direct() ? 0 : std::min(call.m, block.staged_rows) * copied_row<T>(block.nc)};
 }
@@ -298,7 +303,7 @@ void multiply(const Call& call, const Kernels<T>& ks, const Blocking& block, std
   Sums<T> sums = make_sums(call, ks, batch, staging, copied_row<T>(block.nc));
   const std::int64_t rows_at_once = staged ? block.staged_rows : call.m;
   int piece = 0;
-  int pieces_done[2] = {};  // pieces whose rows each thread had to itself, and shared ones
+  int pieces_done[2] = {};  // pieces of k done: with a thread's own rows, and with shared rows
   Taken own;
   if (team.rank() == 0) taken.rows[0].store(0, std::memory_order_relaxed);
   for (std::int64_t j = 0; j < call.n; j += block.nc) {
@@ -310,7 +315,7 @@ void multiply(const Call& call, const Kernels<T>& ks, const Blocking& block, std
       const std::int64_t group_rows = std::min(rows_at_once, call.m - group);
       const std::int64_t panels = ceil_div<std::int64_t>(group_rows, ks.tile_rows);
       const Grid grid = make_grid(panels, strips, team.size());
-      const bool shared = grid.columns == 1;  // all rows by all threads
+      const bool shared = grid.columns == 1;  // all threads share all rows
       const int grid_row = team.rank() / grid.columns;
       const Range my_panels = shared ? Range{0, panels} : cpu::part_of(panels, grid_row, grid.rows);
       const Range my_strips = cpu::part_of(strips, team.rank() % grid.columns, grid.columns);
@@ -318,7 +323,7 @@ void multiply(const Call& call, const Kernels<T>& ks, const Blocking& block, std
       const Range packing = cpu::part_of(my_strips.size(), grid_row, grid.rows);
       const std::int64_t begin = group + my_panels.begin * ks.tile_rows;
       const std::int64_t end = std::min(group + my_panels.end * ks.tile_rows, call.m);
-      // Equal blocks of rows, as a short last one would use the packed strips of B badly.
+      // Equal blocks of rows: a short last block would reuse the packed strips of B poorly.
       const int workers = shared ? team.size() : 1;
       const std::int64_t steps =
           workers * std::max<std::int64_t>(1, ceil_div(end - begin, workers * block.mc));
@@ -346,8 +351,9 @@ void multiply(const Call& call, const Kernels<T>& ks, const Blocking& block, std
   }
 }
 
-// For any number of threads pieces of k are of one length, best for two (BlockLimits), as sums
-// begin anew in each, and the workspace stays under 32 MiB: panels of A fit 8 MiB.
+// Pieces of k have one length for any number of threads, because accumulators restart in each; the
+// length is the best for two threads (BlockLimits). The workspace stays under 32 MiB: 8 MiB hold the
+// panels of A.
 constexpr std::int64_t piece_bytes = 4096, bytes_of_a = 8 << 20;
 
 template <class T>
@@ -389,7 +395,7 @@ void threads(const Call& call, Context& context) {
   cpu::run_team(team_size, [&](const Team& team) {
     for (std::int64_t batch = 0; batch < call.batch; ++batch) {
       multiply(call, ks, block, batch, workspace, team, taken);
-      // The next matrix packs into the buffer that others may still be reading.
+      // Other threads may still be reading the buffer that the next matrix is packed into.
       team.wait();
     }
   });
@@ -400,7 +406,7 @@ Work work(const Gemm::Args& args, const Context& context) {
   return with_sums(call.in, [&]<class T>() {
     const Kernels<T>& ks = kernels<T>();
     const int threads = team_size_of(call, ks, context);
-    // The team waits for each of several matrices, if they are fewer than it.
+    // A batch smaller than the team needs a team barrier per matrix.
     return packed_work(call, ks, piece_bytes, threads, 1 < call.batch && call.batch < threads);
   });
 }

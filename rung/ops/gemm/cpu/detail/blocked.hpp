@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Words of blocked, packed multiplication [Goto & van de Geijn 2008]: sizes of blocks, packed
-// blocks of A and B, and where the sums go. The loops over blocks are the rungs'.
+// Building blocks of blocked, packed multiplication [Goto & van de Geijn 2008]: block sizes, packed
+// blocks of A and B, and the destination of the sums. The rungs contain the loops over blocks.
 #pragma once
 
 #include <unistd.h>
@@ -12,7 +12,7 @@
 namespace rung::gemm_cpu {
 
 /// Accumulators of one matrix of the batch: C itself where kernels can write it, else (narrow
-/// types, C with strided columns) a staging buffer that covers C from (i0, j0) on.
+/// types, C with strided columns) a staging buffer for C from (i0, j0) on.
 template <class T>
 struct Sums {
   const Call& call;
@@ -32,7 +32,7 @@ struct Sums {
     if (!first) return T{1};
     return staged ? T{0} : static_cast<T>(call.beta);
   }
-  /// Applies the epilogue. Must be called once per element, when its sum is complete.
+  /// Applies the epilogue. Called once per element, after its sum is complete.
   void finish(std::int64_t i, std::int64_t rows, std::int64_t j, std::int64_t columns) const {
     if (!staged && !call.has_epilogue()) return;
     FinishArgs<T> f{at(i, j),
@@ -70,7 +70,7 @@ Sums<T> make_sums(const Call& call, const Kernels<T>& kernels, std::int64_t batc
   return {call, kernels, batch, false, c, call.c.row};
 }
 
-/// C = act(beta * C + bias) + residual: the product over an empty k.
+/// Computes C = act(beta * C + bias) + residual: the product over an empty k.
 template <class T>
 void finish_without_product(const Call& call) {
   static T zeros[1024] = {};  // never written
@@ -100,9 +100,9 @@ struct Blocking {
 // one thread, too: f32 2048 cubed 160 GFLOP/s, with 2048 of k 157; f64 79 and 73. A of 560 KiB: the
 // same.
 struct BlockLimits {
-  std::int64_t k_bytes = 8192;       // of one row of A
-  std::int64_t a_bytes = 288 << 10;  // of a 1 MiB L2 cache
-  std::int64_t b_bytes = 8 << 20;    // stays in the shared L3
+  std::int64_t k_bytes = 8192;       // per row of A
+  std::int64_t a_bytes = 288 << 10;  // per block of A, for a 1 MiB L2 cache
+  std::int64_t b_bytes = 8 << 20;    // per block of B, which stays in the shared L3
   std::int64_t staged_bytes = 8 << 20;
 };
 
@@ -129,7 +129,7 @@ inline BlockLimits block_limits() {
 template <class T>
 Blocking make_blocking(const Call& call, const Kernels<T>& ks, const BlockLimits& limits) {
   constexpr std::int64_t size = sizeof(T);
-  // Equal steps: a last step of a few k would pay for reading and writing all of C.
+  // Equal steps: a short last step would have to read and write all of C.
   const std::int64_t depth = call.depth();
   const std::int64_t max_k = limits.k_bytes / size;
   const std::int64_t kc = ceil_div(depth, ceil_div(depth, max_k));
@@ -145,7 +145,8 @@ Blocking make_blocking(const Call& call, const Kernels<T>& ks, const BlockLimits
   return {panels * ks.tile_rows, kc, nc, staged_rows};
 }
 
-/// Strips of B of tile_columns, one behind the other; the last one may be a single vector wide.
+/// Returns the width of the next strip of B: tile_columns, or a single vector for a narrow last
+/// strip.
 template <class T>
 int strip_width(const Kernels<T>& ks, std::int64_t columns_left) {
   return 0 < columns_left && columns_left <= ks.lanes ? ks.lanes : ks.tile_columns();
@@ -168,28 +169,28 @@ void pack_b(const Call& call, const Kernels<T>& ks, std::int64_t batch, std::int
   }
 }
 
-/// A block of A as tiles read it.
+/// Block of A in the layout that tiles read.
 template <class T>
 struct PackedA {
   T* data;
   Source source;
-  std::int64_t row;  // of a strided one
-  /// The panel that starts at row x of the block.
+  std::int64_t row;  // row stride, if strided
+  /// Returns the panel that starts at row x of the block.
   [[nodiscard]] const T* panel(std::int64_t x, std::int64_t k) const {
     return data + x * (source == Source::packed ? k : row);
   }
 };
 
-/// Elements between the rows of a copied block: an odd number of cache lines, so that the rows of a
-/// tile fall into different sets.
+/// Returns the row pitch of a copied block in elements: an odd number of cache lines, so that the
+/// rows of a tile map to different sets.
 template <class T>
 std::int64_t copied_row(std::int64_t k) {
   constexpr std::int64_t line = 64 / sizeof(T);
   return (ceil_div(k, line) | 1) * line;
 }
 
-/// Packs rows [i, i + rows) of columns [p, p + k) of A into panels of tile_rows; what is left of
-/// the rows makes a panel of just those.
+/// Packs rows [i, i + rows) of columns [p, p + k) of A into panels of tile_rows; the remaining rows
+/// form a shorter panel.
 template <class T>
 PackedA<T> pack_panels(const Call& call, const Kernels<T>& ks, std::int64_t batch, std::int64_t i,
                        std::int64_t rows, std::int64_t p, std::int64_t k, T* to) {
@@ -205,10 +206,10 @@ PackedA<T> pack_panels(const Call& call, const Kernels<T>& ks, std::int64_t batc
   return {to, Source::packed, 0};
 }
 
-/// Packs rows of A. Up to this n contiguous rows are only copied to where they do not alias,
-/// because transposing costs more and a tile can broadcast from rows as well as from columns. The
-/// hardware prefetchers follow 14 streams less well than one, which costs more with many columns
-/// and where tiles prefetch their lines (EXPERIMENTS.md).
+/// Largest n for which contiguous rows of A are copied to an alias-free pitch instead of
+/// transposed: transposing costs more, and a tile can broadcast from rows as well as from columns.
+/// The hardware prefetchers follow 14 streams less well than one, which costs more with many
+/// columns and where tiles prefetch their lines (EXPERIMENTS.md).
 constexpr std::int64_t max_columns_for_copied_rows = 1536;
 template <class T>
 PackedA<T> pack_a(const Call& call, const Kernels<T>& ks, std::int64_t batch, std::int64_t i,

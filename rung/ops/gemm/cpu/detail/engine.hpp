@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A call in plain numbers, and the table of packed_simd's kernels (tiles, packing, epilogue) on the
-// instruction set in use, which the rungs after it call as well.
+// Untyped arguments of a call, and the table of packed_simd's kernels (tiles, packing, epilogue)
+// for the instruction set in use, which later rungs call as well.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct Output {
   std::int64_t row, column, batch;
 };
 
-/// Rejects 8-bit operands, which `bytes` takes.
+/// Rejects 8-bit operands, which the rung `bytes` supports.
 inline Support require_wide_types(const Gemm::Args& args, const Context&) {
   return args.has_bytes() ? unsupported("8-bit operands") : supported;
 }
@@ -34,30 +34,33 @@ decltype(auto) with_sums(DType in, F&& f) {
   return in == DType::f64 ? f.template operator()<double>() : f.template operator()<float>();
 }
 
-/// A valid call, turned so that C has contiguous rows where that is possible at all.
+/// Arguments of a valid call, transposed if needed so that C has contiguous rows, where it has a
+/// contiguous axis.
 struct Call {
   DType in, out;
   Activation activation;
   std::int64_t batch, m, n, k;
   Operand a, b;
   Output c;
-  Operand bias, residual;  // data is null without one
+  Operand bias, residual;  // data is null if absent
   double alpha, beta;
 
   [[nodiscard]] bool has_epilogue() const {
     return bias.data != nullptr || residual.data != nullptr || activation != Activation::none;
   }
-  /// Returns whether kernels may write C itself: it has the accumulators' type and contiguous rows.
+  /// Returns whether kernels may write C directly: it has the accumulators' type and contiguous
+  /// rows.
   [[nodiscard]] bool direct() const {
     return c.column == 1 && (out == DType::f64 || out == DType::f32);
   }
-  /// The k that counts: with alpha = 0, A and B are not to be read.
+  /// Returns the number of steps of k to compute: 0 if alpha = 0, because A and B are then not
+  /// read.
   [[nodiscard]] std::int64_t depth() const { return alpha == 0.0 ? 0 : k; }
 };
 
 inline Call make_call(const Gemm::Args& args) {
   const auto matrix = [](const auto& t) {
-    // A stride that is never stepped over may be any number: 1 lets it pass for contiguous.
+    // The stride of an axis of extent 1 is unused: 1 makes it count as contiguous.
     return Operand{t.data, t.shape[1] == 1 ? 1 : t.strides[1], t.shape[2] == 1 ? 1 : t.strides[2],
                    t.shape[0] == 1 ? 0 : t.strides[0]};
   };
@@ -97,9 +100,9 @@ inline Call make_call(const Gemm::Args& args) {
   return call;
 }
 
-/// Work of a tile for later ones beside its product, in the shadow of its FMAs, every
-/// packing_steps steps of k: packs `rows` rows of a strip of B, `row_step` apart, or prefetches
-/// `lines` cache lines from `soon` on into L2. Only full packed tiles do so.
+/// Packing or prefetching that a tile interleaves with its product, in the shadow of its FMAs,
+/// every packing_steps steps of k: packs `rows` rows of a strip of B, `row_step` apart, or
+/// prefetches `lines` cache lines from `soon` on into L2. Only full packed tiles do it.
 template <class T>
 struct InterleavedPacking {
   int rows = 0;
@@ -111,7 +114,8 @@ struct InterleavedPacking {
 };
 constexpr int packing_steps = 8;
 
-/// One tile of C = alpha * A * B + beta * C; strides in elements, C and B with contiguous rows.
+/// Arguments of one tile of C = alpha * A * B + beta * C; strides in elements, rows of C and B
+/// contiguous.
 template <class T>
 struct TileArgs {
   std::int64_t k;
@@ -121,19 +125,19 @@ struct TileArgs {
   std::int64_t b_row;
   T* c;
   std::int64_t c_row;
-  int columns;  // valid columns: only the last vector may be partial
+  int columns;  // valid columns: only the last vector can be partial
   T alpha, beta;
   const InterleavedPacking<T>* background_packing = nullptr;
 };
 template <class T>
 using TileFunction = void(const TileArgs<T>&);
 
-/// Source of a tile's operands. A packed panel is contiguous: k columns of the tile's rows of A, k
-/// rows of its full vectors of B. A strided operand is read in place: A with any strides, B with
+/// Source of a tile's operands. A packed panel is contiguous: k columns of the tile's rows of A, or
+/// k rows of its full vectors of B. A strided operand is read in place: A with any strides, B with
 /// contiguous rows.
 enum class Source : std::uint8_t { packed, strided };
 
-/// pack_panels and copy_rows of rung/cpu/pack-inl.hpp.
+/// Type of pack_panels and copy_rows of rung/cpu/pack-inl.hpp.
 template <class T>
 using PackFunction = void(const void* from, std::int64_t row, std::int64_t column,
                           std::int64_t count, std::int64_t readable, int width, std::int64_t k,
@@ -142,8 +146,8 @@ template <class T>
 using CopyFunction = void(const void* from, std::int64_t from_row, std::int64_t rows,
                           std::int64_t k, T* to, std::int64_t to_row);
 
-/// A block of sums on its way into C: C = act(sums + beta * C + bias) + residual, with C's type and
-/// strides.
+/// Arguments of the epilogue of a block of sums: C = act(sums + beta * C + bias) + residual, with
+/// C's type and strides.
 template <class T>
 struct FinishArgs {
   const T* sums;
@@ -152,22 +156,22 @@ struct FinishArgs {
   void* c;
   std::int64_t c_row, c_column;
   T beta;
-  const void* bias;  // null without one
+  const void* bias;  // null if absent
   std::int64_t bias_row, bias_column;
   Activation activation;
-  const void* residual = nullptr;  // null without one
+  const void* residual = nullptr;  // null if absent
   std::int64_t residual_row = 0, residual_column = 0;
 };
 template <class T>
 using FinishFunction = void(const FinishArgs<T>&);
 
-/// The kernels for sums of type T (f32 or f64) on one instruction set.
+/// Table of kernels for sums of type T (f32 or f64) on one instruction set.
 template <class T>
 struct Kernels {
-  int lanes;             // of a vector
+  int lanes;             // per vector
   int tile_rows;         // the general tile is tile_rows x 2 vectors
-  int narrow_tile_rows;  // most rows of a tile one vector wide
-  bool asks_for_lines;   // the general tile, where A and B are packed
+  int narrow_tile_rows;  // maximum rows of a tile one vector wide
+  bool asks_for_lines;   // the general tile prefetches packed A and B in software
   /// tiles[a_source][b_source][vectors - 1][rows - 1]
   TileFunction<T>* const* tiles[2][2][2];
   PackFunction<T>* pack[4];  // by DType of the matrix: f32, f64, f16, bf16
@@ -178,7 +182,7 @@ struct Kernels {
     return tiles[static_cast<int>(a)][static_cast<int>(b)][vectors - 1][rows - 1];
   }
   [[nodiscard]] int tile_columns() const { return 2 * lanes; }
-  /// A row of a strip of B is one cache line, not two: so with AVX2.
+  /// Returns whether a row of a strip of B is one cache line (AVX2) instead of two.
   [[nodiscard]] bool narrow_strips() const { return tile_columns() * sizeof(T) <= 64; }
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the CPU rungs do in a call: the facts from which the default choice predicts their times
-// (rung/core/work.hpp), and what they share of deciding how to work.
+// Work of the CPU rungs, from which the default choice predicts their times (rung/core/work.hpp),
+// and the scheduling decisions that they share.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 
 namespace rung::gemm_cpu {
 
-/// Lanes of a vector of sums, and columns of a tile.
+/// Returns the lanes of a vector of sums, which is also the column granularity of a tile.
 inline int lanes_of(const Call& call) {
   return with_sums(call.in, []<class T>() { return kernels<T>().lanes; });
 }
 inline int columns_of_tile(const Call& call) { return 2 * lanes_of(call); }
 
-/// Threads that a call should use: a team takes some thousands of cycles to start and join, which
-/// pays from two 64-cubes on.
+/// Returns the number of threads that pay for a call: starting and joining a team takes some
+/// thousand cycles, which pays from two products of 64^3 on.
 inline int threads_worth(const Call& call, int available) {
   constexpr double cycles_a_thread = 8000;
   const double cycles = static_cast<double>(call.batch) * static_cast<double>(call.m) *
@@ -31,7 +31,7 @@ inline int threads_worth(const Call& call, int available) {
   return most >= available ? available : std::max(1, static_cast<int>(most));
 }
 
-/// Columns of the last strip of tile_columns().
+/// Returns the number of columns in the last strip of tile_columns().
 template <class T>
 std::int64_t last_columns(const Call& call, const Kernels<T>& ks) {
   return call.n - (ceil_div(call.n, ks.tile_columns()) - 1) * ks.tile_columns();
@@ -45,7 +45,7 @@ bool b_stays_near(const Call& call, const Kernels<T>& ks) {
          near_bytes;
 }
 
-/// Tile sizes of `small` for the last columns: 0 columns where it has none.
+/// Returns the columns per sliver of `small`; 0 if it has no slivers.
 template <class T>
 int sliver_columns(const Kernels<T>& ks) {
   return std::is_same_v<T, float> && ks.lanes >= 4 ? 4 : 0;
@@ -63,13 +63,13 @@ bool by_slivers(const Call& call, const Kernels<T>& ks) {
   if (call.a.column != 1 || call.b.column != 1) return false;
   const std::int64_t slivers = last_columns(call, ks) <= sliver_columns(ks) ? 1 : 3;
   if (last_columns(call, ks) > slivers * sliver_columns(ks)) return false;
-  // A is read once for each.
+  // A is read once per sliver.
   return slivers == 1 ||
          sliver_rows(ks) * call.k * static_cast<std::int64_t>(sizeof(T)) <= l2_bytes;
 }
 
-/// Copies of B that `small` makes: none where a strip of it stays in half of the L1 cache, or is
-/// read twice at most; else strips one by one, or all of them if they stay in L1.
+/// Copies of B that `small` makes: none if a strip of B fits in half of the L1 cache or is read at
+/// most twice; else all strips if they fit in L1, or one strip at a time.
 enum class Copies : std::uint8_t { none, strip, whole };
 template <class T>
 Copies copies_of(const Call& call, const Kernels<T>& ks) {
@@ -85,15 +85,16 @@ Copies copies_of(const Call& call, const Kernels<T>& ks) {
   return b_stays_near(call, ks) ? Copies::whole : Copies::strip;
 }
 
-/// Rows of B that few_rows takes at a time. Few rows of C are bound by memory, and few streams are
-/// followed best; with more rows the traffic of C counts too.
+/// Returns the rows of B per pass of few_rows. With few rows of C, memory bandwidth is the
+/// bottleneck and prefetchers follow few streams best; with more rows the traffic of C counts too.
 inline std::int64_t few_rows_block(std::int64_t m) { return m < 5 ? 4 : m < 12 ? 8 : 16; }
 
-/// Operations of so many FMAs of vectors, counted as if of f32: a vector of f64 takes as long.
+/// Returns the f32-equivalent operations of `fmas` vector FMAs: an f64 vector takes as long as an
+/// f32 vector.
 inline double vector_operations(double fmas) { return 2 * fmas * kernels<float>().lanes; }
 
-/// FMAs that a core could start while the tiles of one matrix are made: vectors of columns may be
-/// partial, and a tile of few sums waits for each.
+/// Returns the FMA issue slots that the tiles of one matrix occupy, including idle lanes of partial
+/// vectors and the latency stalls of tiles with few accumulators.
 template <class T>
 double tile_fmas(const Call& call, const Kernels<T>& ks, double columns_by_slivers) {
   constexpr double latency = 4;  // cycles
@@ -102,22 +103,22 @@ double tile_fmas(const Call& call, const Kernels<T>& ks, double columns_by_slive
   const double vectors = std::ceil(left / ks.lanes);
   const double strips = std::ceil(left / ks.tile_columns());
   const double sums = std::min<double>(m, ks.tile_rows) * std::min(vectors, 2.0);
-  const double chains = sums <= 2 ? 4 : sums <= 4 ? 2 : 1;  // of each sum: see chains_of
-  // A sliver's FMA is for four k, and four columns.
+  const double chains = sums <= 2 ? 4 : sums <= 4 ? 2 : 1;  // per sum: see chains_of
+  // A sliver's FMA covers four k and four columns.
   const double slivers =
       columns_by_slivers == 0 ? 0 : std::ceil(columns_by_slivers / sliver_columns(ks));
   const double waiting = std::ceil(m / ks.tile_rows) * strips * k * latency / chains;
   return std::max(m * k * vectors, waiting * cpu::vector_fmas_a_cycle()) + slivers * m * k / 4;
 }
 
-/// Elements that copying B into strips of tiles takes, zeros included.
+/// Returns the elements of packed B, zero padding included.
 template <class T>
 double strip_elements(const Call& call, const Kernels<T>& ks) {
   return static_cast<double>(call.depth()) * static_cast<double>(round_up(call.n, ks.lanes));
 }
 
-/// FMAs in whose place the vectors of C are finished: rounded, scaled, and passed through an
-/// activation, whose instructions wait for one another. `staged`: sums are never made in C itself.
+/// Returns the FMA issue slots that the epilogue of C takes: rounding, scaling, and activations,
+/// whose instructions form dependency chains. `staged`: sums never accumulate in C itself.
 inline double finish_fmas(const Call& call, bool staged) {
   if (!staged && call.direct() && !call.has_epilogue()) return 0;
   const double vectors = static_cast<double>(call.batch) * static_cast<double>(call.m) *
@@ -130,26 +131,28 @@ inline double finish_fmas(const Call& call, bool staged) {
   return vectors * (20 + scaling + a_function);
 }
 
-/// The path of kernels that read B, or copy it, by the type of operands and the direction of B.
+/// Returns the rates key of kernels that read or copy B, by operand type and the contiguous axis of
+/// B.
 inline const char* b_path(const Call& call) {
   const bool along = call.b.column == 1;
   if (size_of(call.in) == 2) return along ? "widened" : "widened, B gathered";
   return along ? "" : "B gathered";
 }
 
-/// Facts of tiles of packed operands, pieces of k at a time, each of which reads and writes C.
+/// Returns the work of kernels on packed tiles, one piece of k at a time; each piece reads and
+/// writes C.
 template <class T>
 Work packed_work(const Call& call, const Kernels<T>& ks, std::int64_t k_bytes, int threads,
                  bool waits = false) {
   const double m = static_cast<double>(call.m), n = static_cast<double>(call.n);
   const double k = static_cast<double>(call.depth()), batch = static_cast<double>(call.batch);
   const double pieces = std::max(1.0, std::ceil(k * sizeof(T) / static_cast<double>(k_bytes)));
-  // Tiles of one matrix are shared, if there are several.
+  // Threads share the tiles of one matrix unless there are at least as many matrices.
   const double tiles = std::ceil(m / ks.tile_rows) * std::ceil(n / ks.tile_columns());
   const bool each = batch >= threads;
   const double share = (each ? batch : tiles) / threads;
   const double uneven = std::ceil(share) / share;
-  constexpr double beside_fmas = 120;  // that a tile's beginning and end take the place of
+  constexpr double beside_fmas = 120;  // issue slots of a tile's prologue and epilogue
   const double fmas = tile_fmas(call, ks, 0) + tiles * pieces * beside_fmas;
   const double moved = (m * k + k * n) * static_cast<double>(size_of(call.in)) +
                        2 * m * n * static_cast<double>(size_of(call.out)) * pieces;

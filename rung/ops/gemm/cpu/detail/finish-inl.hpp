@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The epilogue: what happens to finished sums while they are still in the cache. It works on short
-// runs of a row, gathered into a buffer, so that one piece of code serves every type and stride.
+// The epilogue, applied to finished sums while they are in the cache. It gathers short runs of a
+// row into a buffer, so that one implementation serves every type and stride.
 #if defined(RUNG_OPS_GEMM_CPU_FINISH_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_GEMM_CPU_FINISH_INL_HPP_
 #undef RUNG_OPS_GEMM_CPU_FINISH_INL_HPP_
@@ -22,7 +22,8 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::gemm_cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// C as the caller laid it out. The compiler vectorizes the contiguous case of one type.
+// Adds scale * from[i * step] to x[i]; `from` is C or a bias in the caller's layout. The compiler
+// vectorizes the contiguous case of one type.
 template <class T, class Out>
 HWY_INLINE void add_scaled(const Out* from, std::int64_t step, T scale, T* x, int count) {
   if (step == 1 && std::is_same_v<T, Out>) {
@@ -40,7 +41,7 @@ HWY_INLINE void add_scaled(const Out* from, std::int64_t step, T scale, T* x, in
   }
 }
 
-// Contiguous sums that need rounding only.
+// Stores contiguous sums that only need rounding.
 template <class T, class Out>
 void round_sums(const T* sums, Out* c, std::int64_t count) {
   const hn::ScalableTag<T> d;
@@ -66,7 +67,7 @@ void finish(const FinishArgs<T>& f) {
     }
     return;
   }
-  // A multiple of every vector; short enough to stay in registers and the L1 cache.
+  // A multiple of every vector length, short enough to stay in registers and the L1 cache.
   constexpr int run = 64;
   alignas(64) T x[run] = {};
   for (std::int64_t i = 0; i < f.rows; ++i) {

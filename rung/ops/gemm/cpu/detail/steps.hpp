@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the steps from `simd_tile` to `packed_b` take: the case that their kernels are about.
-// packed_simd takes every call.
+// Support check of the rungs from `simd_tile` to `packed_b`: f32, C = A B. packed_simd supports
+// every call.
 #pragma once
 
 #include "rung/ops/gemm/cpu/detail/engine.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Words of the portable rungs: the arguments with their types, and the epilogue of one element.
+// Building blocks of the portable rungs: typed arguments, and the epilogue of one element.
 #pragma once
 
 #include <algorithm>
@@ -20,9 +20,9 @@ T apply(Activation activation, T x) {
     case Activation::none:
       return x;
     case Activation::relu:
-      return x < T{0} ? T{0} : x;  // in this order a NaN stays one
+      return x < T{0} ? T{0} : x;  // in this order NaN propagates
     case Activation::gelu:
-      if (x < -40) return 0;  // under any type's range; -infinity * 0 would be NaN
+      if (x < -40) return 0;  // below any type's range; -infinity * 0 would be NaN
       return x * std::erfc(-x / std::numbers::sqrt2_v<T>) / 2;
     case Activation::sigmoid:
       return 1 / (1 + std::exp(-x));
@@ -32,7 +32,7 @@ T apply(Activation activation, T x) {
   return x;
 }
 
-/// A call with its types: matrices of In and Out, sums in Sum.
+/// Typed arguments of a call: matrices of In and Out, sums in Sum.
 template <class In, class Out>
 struct Matrices {
   using Sum = Accumulator<In>;
@@ -57,7 +57,7 @@ struct Matrices {
         batch(args.batch()),
         m(args.m()),
         n(args.n()),
-        k(args.alpha == 0.0 ? 0 : args.k()) {}  // then A and B are not to be read
+        k(args.alpha == 0.0 ? 0 : args.k()) {}  // A and B are not read if alpha is 0
 
   [[nodiscard]] Sum a_at(std::int64_t x, std::int64_t i, std::int64_t p) const {
     return static_cast<Sum>(a(x, i, p));
@@ -65,7 +65,7 @@ struct Matrices {
   [[nodiscard]] Sum b_at(std::int64_t x, std::int64_t p, std::int64_t j) const {
     return static_cast<Sum>(b(x, p, j));
   }
-  /// C = act(alpha * sum + beta * C + bias) + residual; with beta = 0, C is not read.
+  /// Computes C = act(alpha * sum + beta * C + bias) + residual; with beta = 0, C is not read.
   void finish(std::int64_t x, std::int64_t i, std::int64_t j, Sum sum) const {
     Sum value = alpha * sum;
     if (beta != Sum{0}) value += beta * static_cast<Sum>(c(x, i, j));

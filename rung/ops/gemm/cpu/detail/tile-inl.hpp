@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Words of micro-kernels: the size of a register tile, the load of a row of B, one rank-1 update,
-// and the store of the sums. The loop over k is the rungs'.
+// Building blocks of micro-kernels: the size of a register tile, the load of a row of B, one rank-1
+// update, and the store of the sums. The rungs contain the loop over k.
 //
 //   C[rows x vectors*lanes] = alpha * A[rows x k] * B[k x vectors*lanes] + beta * C
 //
@@ -32,9 +32,8 @@ constexpr int lanes() {
   return static_cast<int>(HWY_LANES(T));
 }
 
-// Most rows of a tile two vectors wide, the one for general use, and of one a vector wide. A narrow
-// tile has no second FMA per broadcast: it reads rows + 1 operands for `rows` FMAs, so it needs
-// more rows.
+// Maximum rows of a general tile, two vectors wide, and of a narrow tile, one vector wide. A narrow
+// tile reads rows + 1 operands per `rows` FMAs, so it needs more rows for the same ratio.
 #if HWY_TARGET == HWY_AVX3
 constexpr int tile_rows = 14;
 constexpr int narrow_tile_rows = 24;
@@ -46,7 +45,7 @@ constexpr int tile_rows = 4;
 constexpr int narrow_tile_rows = 4;
 #endif
 
-/// Loads a row of B; only the last vector of a strided one may be partial.
+/// Loads a row of B; only the last vector of a strided row can be partial.
 template <int vectors, Source b_source, class D, class T = hn::TFromD<D>, class V = hn::Vec<D>>
 HWY_INLINE void load_b_row(D d, const T* b, hn::Mask<D> last, V (&row)[vectors]) {
 #pragma GCC unroll 8
@@ -74,7 +73,7 @@ HWY_INLINE void update(D d, const T* a, int64_t a_row, const V (&b)[vectors],
       element = hn::Set(d, a[(i % 3) * a_row]);
       if (i % 3 == 2) {
         a += 3 * a_row;
-        asm("" : "+r"(a));  // or the compiler keeps every row's address alive, and spills them
+        asm("" : "+r"(a));  // else the compiler keeps every row's address live and spills
       }
     }
 #pragma GCC unroll 8
@@ -82,12 +81,12 @@ HWY_INLINE void update(D d, const T* a, int64_t a_row, const V (&b)[vectors],
   }
 }
 
-/// Stores alpha * acc + beta * C. With beta == 0 C is not read: it may hold NaN.
+/// Stores alpha * acc + beta * C. With beta == 0, C is not read: it may hold NaN.
 template <int rows, int vectors, class D, class T = hn::TFromD<D>, class V = hn::Vec<D>>
 HWY_INLINE void write_tile(D d, const TileArgs<T>& t, hn::Mask<D> last, V (&acc)[rows][vectors]) {
   const V alpha = hn::Set(d, t.alpha);
   const bool partial = t.columns != vectors * lanes<T>();
-  const std::int64_t c_row = t.c_row;  // once: stores of vectors may alias anything
+  const std::int64_t c_row = t.c_row;  // hoisted: vector stores may alias t
   T* const to = t.c;
   if (t.beta != T{0}) {
     const V beta = hn::Set(d, t.beta);
@@ -107,7 +106,7 @@ HWY_INLINE void write_tile(D d, const TileArgs<T>& t, hn::Mask<D> last, V (&acc)
       for (int j = 0; j < vectors; ++j) acc[i][j] = hn::Mul(acc[i][j], alpha);
     }
   }
-  // A masked store of AVX2 takes some 20 micro-operations on AMD: only partial tiles use it.
+  // AVX2's masked store takes about 20 micro-operations on AMD: only partial tiles use it.
 #pragma GCC unroll 32
   for (int i = 0; i < rows; ++i) {
 #pragma GCC unroll 8
@@ -122,7 +121,7 @@ HWY_INLINE void write_tile(D d, const TileArgs<T>& t, hn::Mask<D> last, V (&acc)
   }
 }
 
-/// Remainder of an InterleavedPacking while a tile runs; run() packs a part every packing_steps
+/// Progress of an InterleavedPacking while a tile runs; run() packs a part every packing_steps
 /// steps of k.
 template <class T, int rows, int vectors>
 struct BackgroundPacking {
@@ -140,17 +139,17 @@ struct BackgroundPacking {
 #pragma GCC unroll 8
       for (int j = 0; j < vectors; ++j) {
         hn::StoreU(hn::LoadU(d, left.row_from + j * lanes<T>()), d, left.row_to + j * lanes<T>());
-        // The strip after it, in the same row: two lines of each page are read, and the hardware
-        // does not predict the next. Where rows begin within a line it is three: the strip before
-        // has prefetched the first, so each vector's last element is prefetched (1000 cubed, 2-core
-        // Zen 4 vCPU: 105 to 111 GFLOP/s).
+        // Prefetch the same row of the next strip: a strip reads two lines per page, and the
+        // hardware does not predict the next. If rows do not begin on line boundaries, a strip
+        // covers three lines, of which the preceding strip has prefetched the first, so each
+        // vector's last element is prefetched (1000 cubed, 2-core Zen 4 vCPU: 105 to 111 GFLOP/s).
         __builtin_prefetch(left.row_from + (vectors + j + 1) * lanes<T>() - 1, 0, 2);
       }
-      // L2 has evicted some of that, the more the busier the neighbors are: all lines of a row four
-      // ahead are prefetched again, with those shared with other strips (same CPU, busy: 1000 cubed
-      // +11 %, without the first line, or without the others, +2 to +3 %; 1024 cubed, whose rows
-      // begin with a line, +1 %). Two and eight rows are as good; this alone makes 2048 cubed 2 %
-      // slower.
+      // L2 evicts some of these lines, more of them when other cores are busy: all lines of the row
+      // four ahead are prefetched again, including those shared with other strips (same CPU, busy:
+      // 1000 cubed +11 %; with the first line alone or without it, +2 to +3 %; 1024 cubed, whose
+      // rows begin on line boundaries, +1 %). Two and eight rows ahead do as well; without the
+      // first prefetch, 2048 cubed is 2 % slower.
       constexpr int rows_ahead = 4;
       const T* soon = left.row_from + rows_ahead * left.row_step;
 #pragma GCC unroll 4
@@ -164,12 +163,12 @@ struct BackgroundPacking {
 
 constexpr int steps_ahead = 16;
 
-/// Prefetches, in step q of a turn of packing_steps, the lines of packed A and B that are read
-/// steps_ahead steps later. `a` is where the turn begins.
+/// Prefetches, in step q of packing_steps, the lines of packed A and B that are read steps_ahead
+/// steps later. `a` is the address at step 0.
 template <int rows, int vectors, class T>
 HWY_INLINE void prefetch_step(const T* a, const T* b, int q) {
   constexpr int line = 64 / static_cast<int>(sizeof(T));
-  constexpr int a_lines = rows * packing_steps / line;  // of a turn
+  constexpr int a_lines = rows * packing_steps / line;  // per packing_steps steps
 #pragma GCC unroll 4
   for (int i = q * a_lines / packing_steps; i < (q + 1) * a_lines / packing_steps; ++i) {
     __builtin_prefetch(a + steps_ahead * rows + i * line, 0, 3);
@@ -181,16 +180,16 @@ HWY_INLINE void prefetch_step(const T* a, const T* b, int q) {
   }
 }
 
-/// Independent sums of each element of C: a tile of one to four vectors would wait for its FMAs,
-/// four cycles each; several k at a time, each with sums of its own, hide that latency (f32 1x1x36:
-/// 50 to 27 ns on a 2-core Zen 5 vCPU).
+/// Independent accumulators per element of C. A tile of one to four vectors would stall on FMA
+/// latency, four cycles; separate accumulators for several k hide it (f32 1x1x36: 50 to 27 ns on a
+/// 2-core Zen 5 vCPU).
 template <int accumulators>
 constexpr int chains_of = accumulators <= 2   ? 4
                           : accumulators <= 4 ? 2
                                               : 1;
 
-/// Kernels by their number of rows, so that an edge costs what its rows cost: entry r - 1 is
-/// make.operator()<r>(), which does r rows.
+/// Returns the table of kernels, indexed by rows - 1: entry r - 1 is make.operator()<r>(), which
+/// computes r rows.
 template <class Function, int most, class Make>
 Function* const* table_by_rows(Make) {
   static constexpr auto table = []<int... r>(std::integer_sequence<int, r...>) {

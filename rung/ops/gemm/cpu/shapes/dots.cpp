@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / dot products
 //
-// Idea     where both operands are contiguous along k, and C is small or narrow, C's elements are
-//          dot products: four rows of A times four columns of B at a time, or one row times 16,
-//          vectors along k. The lanes of the 16 sums are added up by one tree for all of them. A
-//          matrix of two to four columns times a vector: whole vectors of its rows come apart on
-//          loading.
-// Changes  against gemv: several rows share what is read of B. Against packed_simd and small:
-//          neither operand is copied, whose columns would be gathered one element at a time.
-// Cost     8 loads for 16 vectors of multiply-adds; some 45 instructions for 16 elements of C.
-// Limits   rows of A contiguous, and columns of B - up to 16 are copied where they are not -, at
-//          most 16 rows or columns in C.
+// Idea     if both operands are contiguous along k and C is small or narrow, C's elements are dot
+//          products along k: four rows of A times four columns of B at a time, or one row times 16.
+//          One reduction tree combines the lanes of all 16 sums. A matrix of two to four columns
+//          times a vector deinterleaves its rows on loading.
+// Changes  against gemv: several rows share the loads of B. Against packed_simd and small: neither
+//          operand is packed, which would gather columns one element at a time.
+// Cost     8 loads for 16 vector multiply-adds; about 45 instructions per 16 elements of C.
+// Limits   rows of A contiguous; columns of B contiguous, or up to 16 columns that are copied
+//          first; at most 16 rows or columns in C.
 #include "rung/cpu/foreach_target.hpp"
 
 #include <tuple>
@@ -21,17 +20,17 @@
 #include "rung/ops/gemm/cpu/detail/facts.hpp"
 #include "rung/ops/gemm/cpu/detail/tile-inl.hpp"
 
-// The kernel of dots: a few rows of C, a run of columns.
+// Kernel of dots: a few rows of C times a run of columns.
 #ifndef RUNG_OPS_GEMM_CPU_78_DOTS
 #define RUNG_OPS_GEMM_CPU_78_DOTS
 namespace rung::gemm_cpu {
 namespace {
 constexpr int dot_rows = 4;
 constexpr int dot_columns_at_once = 4;
-constexpr int dot_columns_of_a_row = 16;  // of a C of one row
+constexpr int dot_columns_of_a_row = 16;  // columns per run if C has one row
 
-/// y[i * y_row + j] = alpha * sum over p < k of a[i * a_row + p] * b[j * b_column + p]
-/// plus beta times what is there
+/// Arguments of y[i * y_row + j] = alpha * sum over p < k of a[i * a_row + p] * b[j * b_column + p]
+/// + beta * y[i * y_row + j].
 template <class In>
 struct Dots {
   using T = Accumulator<In>;
@@ -54,8 +53,8 @@ namespace {
 using cpu::HWY_NAMESPACE::load_as;
 using cpu::HWY_NAMESPACE::load_as_n;
 
-/// The sums of the lanes of `count` vectors: neighbors are added in pairs, so that half as many
-/// vectors hold twice as many of the sums each, until a vector holds as many as it has lanes.
+/// Reduces `count` vectors to the sums of their lanes. Adds neighbors in pairs, which halves the
+/// number of vectors and doubles the sums per vector, until a vector holds one sum per lane.
 template <int lanes_each, int count, class T, class V>
 HWY_INLINE void sums_of_lanes(V (&v)[count], T* sums) {
   [[maybe_unused]] const Full<T> d;
@@ -65,7 +64,7 @@ HWY_INLINE void sums_of_lanes(V (&v)[count], T* sums) {
   if constexpr (lanes_each == 1) {
 #pragma GCC unroll 16
     for (int i = 0; i < count; ++i) hn::StoreU(v[i], d, sums + i * lanes<T>());
-  } else if constexpr (count == 1) {  // more lanes than sums: the rest adds up to nothing new
+  } else if constexpr (count == 1) {  // more lanes than sums: fold the vector with itself
     V folded[1] = {hn::Add(hn::ConcatEven(d, v[0], v[0]), hn::ConcatOdd(d, v[0], v[0]))};
     sums_of_lanes<lanes_each / 2>(folded, sums);
   } else {
@@ -93,7 +92,7 @@ HWY_NOINLINE void dots_of_rows(const Dots<In>& s) {
     constexpr int sums = (rows == 3 ? 4 : rows) * columns;  // a power of two
     constexpr int chains = chains_of<rows * columns>;
     V sum[sums];
-    V more[chains][sums];  // of the later vectors of each turn; [0] is not used
+    V more[chains][sums];  // accumulators of the later vectors of an iteration; [0] is unused
 #pragma GCC unroll 16
     for (int i = 0; i < sums; ++i) {
       sum[i] = hn::Zero(d);
@@ -146,8 +145,8 @@ HWY_NOINLINE void dots_of_rows(const Dots<In>& s) {
   }
 }
 
-/// One row of A, which is as short as the columns of B, which are adjacent: a vector of sums at a
-/// time.
+/// Multiplies one row of A of k <= 4 elements by adjacent columns of B of k elements each, a vector
+/// of sums at a time.
 template <int k, class T>
 HWY_NOINLINE void dots_of_pixels(const Dots<T>& s) {
   const Full<T> d;
@@ -212,15 +211,15 @@ namespace rung::gemm_cpu {
 namespace {
 HWY_EXPORT(dots_kernels);
 
-constexpr std::int64_t narrow = 16;        // rows or columns of C
-constexpr std::int64_t run_of_dots = 256;  // columns whose sums wait to be finished
+constexpr std::int64_t narrow = 16;        // maximum rows or columns of C
+constexpr std::int64_t run_of_dots = 256;  // columns per epilogue run
 
-// Few columns of B that are not contiguous are copied first: so many elements at most, of a k that
-// leaves four rows of A in L2.
+// Limits   of copying non-contiguous columns of B: the elements copied, and a k for which four rows
+//          of A stay in L2.
 constexpr std::int64_t max_copied = 1 << 18;
 constexpr std::int64_t max_copied_k = 8192;
 
-/// B with contiguous columns, at `to`.
+/// Copies B to `to` with contiguous columns and returns the copy as an operand.
 template <class In>
 Operand copy_columns(const Call& call, In* to) {
   const std::int64_t pitch = copied_row<In>(call.k);
@@ -248,16 +247,16 @@ void dots(Call call, Context& context) {
       context.workspace(staging_bytes + static_cast<std::size_t>(copy_size) * sizeof(In)));
   T* const staging = reinterpret_cast<T*>(workspace);
   if (copied) call.b = copy_columns(call, reinterpret_cast<In*>(workspace + staging_bytes));
-  // Sums are C's elements unless something remains to be done with them.
+  // Sums are written directly to C unless an epilogue or a conversion follows.
   const bool plain = call.direct() && !call.has_epilogue();
-  // Even groups of rows.
+  // Groups of rows of even size.
   const std::int64_t groups = ceil_div<std::int64_t>(call.m, dot_rows);
   const std::int64_t step = groups == 1 ? call.m : ceil_div(call.m, groups);
   const std::int64_t runs = ceil_div(call.n, run_of_dots);
   cpu::run_shares(threads, [&](const cpu::Team& team) {
     T* const y = staging + team.rank() * dot_rows * run_of_dots;
     const cpu::Range mine = team.share(call.batch * runs * groups);
-    // Counted on, as divisions would take longer than a small product.
+    // Indices advance incrementally: divisions would take longer than a small product.
     std::int64_t group = 0, run = 0, batch = 0;
     if (mine.begin > 0) {
       group = mine.begin % groups;
@@ -320,7 +319,7 @@ Work work(const Gemm::Args& args, const Context& context) {
   const double tiles = groups * std::ceil(n / columns);
   const double vectors = std::ceil(k / lanes_of(call));
   const double rows = std::min<double>(m, dot_rows);
-  // B is read again for each group of rows, if it stays in no cache that is near.
+  // B is read again per group of rows unless it stays in the near caches.
   constexpr double near_bytes = 1 << 20;
   const double size = static_cast<double>(size_of(call.in));
   const double again = k * n * size < near_bytes ? 0 : (groups - batch) * k * n * size;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / few columns
 //
-// Idea     with few columns in B, A is the whole cost: it is read once, where it is, eight rows
-//          adjacent from end to end, each fetched 1 KiB ahead; near the end, the next rows.
-// Changes  against packed_simd: A is neither packed nor cut at a block of k; fetching it overlaps
+// Idea     with few columns in B, the time is that of reading A: A is read once, in place, in
+//          panels of eight adjacent rows, each row prefetched 1 KiB ahead and, near its end, the
+//          next panel's rows.
+// Changes  against packed_simd: A is neither packed nor split into blocks of k; its loads overlap
 //          with arithmetic instead of preceding it.
-// Cost     A once from memory; B, packed, from L2 for every eight rows.
+// Cost     A once from memory; packed B from L2 once per eight rows.
 // Limits   up to two vectors of columns (32 f32 on AVX-512), rows of A contiguous. Narrow types
 //          are widened into a buffer first, a block of k at a time.
 // Source   measured here.
@@ -18,26 +19,26 @@
 #include "rung/ops/gemm/cpu/detail/facts.hpp"
 #include "rung/ops/gemm/cpu/detail/tile-inl.hpp"
 
-// The kernels of few_columns: a few rows of A go by, read where they are and fetched well ahead.
+// Kernels of few_columns: a panel of rows is streamed from memory, read in place and prefetched.
 #ifndef RUNG_OPS_GEMM_CPU_75_PANEL
 #define RUNG_OPS_GEMM_CPU_75_PANEL
 namespace rung::gemm_cpu {
 namespace {
-/// A tile of rows that come from memory once, and what is fetched meanwhile: for every 64 bytes of
-/// T along k, `bytes` of each row, first from `fetch` on, then from `later` on.
+/// Arguments of a tile whose rows of A are streamed once, and of its prefetches: per 64 bytes of T
+/// along k, `bytes` of each row, from `fetch` on, then from `later` on.
 template <class T>
 struct Panel {
   TileArgs<T> tile;
   const char* fetch;
   std::int64_t fetch_row;  // bytes
   std::int64_t bytes;
-  std::int64_t turn;  // the k from which on it is `later`
+  std::int64_t turn;  // the k at which prefetching switches to `later`
   const char* later;
 };
 template <class T>
 using PanelFunction = void(const Panel<T>&);
-/// Kernels, indexed by vectors - 1 and rows - 1, and the largest number of rows per number of
-/// vectors.
+/// Table of kernels, indexed by vectors - 1 and rows - 1, and the maximum number of rows per number
+/// of vectors.
 template <class T>
 struct Panels {
   PanelFunction<T>* const* functions[2];
@@ -51,8 +52,8 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::gemm_cpu::HWY_NAMESPACE {
 namespace {
 
-// Rows that a panel has at most: 8 accumulators hide the latency of the FMA, and more than 8
-// streams, or a power of two apart more than 12 lines in a set of L1, are hard on the caches.
+// Maximum rows per panel: 8 accumulators hide the FMA latency. More than 8 streams exceed the
+// prefetchers, and at power-of-two pitch more than 12 lines per set overflow L1.
 template <int vectors>
 constexpr int panel_rows = tile_rows < 8 && vectors == 2 ? tile_rows : 8;
 
@@ -111,7 +112,7 @@ namespace rung::gemm_cpu {
 namespace {
 HWY_EXPORT(panels);
 
-constexpr std::int64_t block_k = 512;  // widened at a time
+constexpr std::int64_t block_k = 512;  // steps of k widened at a time
 template <class T>
 constexpr std::int64_t prefetch_distance = 1024 / sizeof(T);
 
@@ -202,7 +203,7 @@ Support supports(const Gemm::Args& args, const Context&) {
 
 Work work(const Gemm::Args& args, const Context& context) {
   const Call call = make_call(args);
-  constexpr std::int64_t rows = 8;  // of a panel
+  constexpr std::int64_t rows = 8;  // per panel
   const std::int64_t panels = ceil_div(call.m, rows);
   return with_sums(call.in, [&]<class T>() -> Work {
     const Kernels<T>& ks = kernels<T>();

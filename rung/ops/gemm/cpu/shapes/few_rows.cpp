@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / few rows
 //
-// Idea     with few rows in A, B is the whole cost: it is read once, where it is, at the speed of
-//          memory. All of C's rows are updated together, 4 or 16 k at a time, sweeping along rows
-//          of B.
-// Changes  against packed_simd: B is not packed, as the copy would be read once. C waits in a small
-//          buffer; the rows of B are long streams, prefetched 1 KiB ahead.
-// Cost     B once from memory; C from L1 for each 16 k.
+// Idea     with few rows in A, the time is that of reading B: B is read once, in place, at memory
+//          bandwidth. All rows of C are updated together, 4 or 16 steps of k at a time, sweeping
+//          along rows of B.
+// Changes  against packed_simd: B is not packed, as the copy would be read once. C accumulates in a
+//          small buffer; the rows of B are long streams, prefetched 1 KiB ahead.
+// Cost     B once from memory; C from L1 once per 16 steps of k.
 // Limits   up to 32 rows, rows of B contiguous, f32 and f64.
 // Source   OpenBLAS and oneDNN issues on skinny products; measured here.
 #include "rung/cpu/foreach_target.hpp"
@@ -18,16 +18,16 @@
 #include "rung/ops/gemm/cpu/detail/facts.hpp"
 #include "rung/ops/gemm/cpu/detail/tile-inl.hpp"
 
-// The kernels of few_rows: all rows of C at once, along rows of B that are read once.
+// Kernels of few_rows: all rows of C at once, along rows of B that are read once.
 #ifndef RUNG_OPS_GEMM_CPU_74_SWEEP
 #define RUNG_OPS_GEMM_CPU_74_SWEEP
 namespace rung::gemm_cpu {
 namespace {
-constexpr std::int64_t run_columns = 128;  // of B that stay in L1 while groups of rows go by
+constexpr std::int64_t run_columns = 128;  // columns of B that stay in L1 for all groups of rows
 constexpr std::int64_t fetch_ahead = 256;  // columns
 constexpr std::int64_t max_rows = 32;
 
-/// C = A * B + beta * C for a group of rows, a block of k and a run of columns.
+/// Arguments of C = A * B + beta * C for a group of rows, a block of k and a run of columns.
 template <class T>
 struct Sweep {
   std::int64_t k, columns;
@@ -35,7 +35,7 @@ struct Sweep {
   std::int64_t a_column;
   const T* b;
   std::int64_t b_row;
-  std::int64_t ahead;  // how many elements further on B is fetched
+  std::int64_t ahead;  // prefetch distance in B, in elements
   T* c;
   std::int64_t c_row;
   T beta;
@@ -56,14 +56,13 @@ void sweep(const Sweep<T>& s) {
   using V = hn::Vec<Full<T>>;
   constexpr int vectors = 2;
   const V beta = hn::Set(d, s.beta);
-  // A tile of columns; only the last is masked.
+  // Computes a tile of columns; only the last tile is masked.
   using Mask = hn::Mask<Full<T>>;
   const auto tile = [&](std::int64_t j, auto masked, Mask m0, Mask m1) HWY_ATTR {
     const Mask mask[vectors] = {m0, m1};
     const auto load = [&](const T* from, int v) HWY_ATTR {
       if (!masked) return hn::LoadU(d, from);
-      // Nothing is left of this vector. (The scalar target's MaskedLoad reads all
-      // the same.)
+      // The vector is fully masked. (The scalar target's MaskedLoad would still read memory.)
       if (j + v * lanes<T>() >= s.columns) return hn::Zero(d);
       return hn::MaskedLoad(mask[v], d, from);
     };
@@ -140,7 +139,7 @@ void few_rows(const Call& call, Context& context) {
   const int threads = threads_worth(call, context.threads());
   const std::int64_t groups = ceil_div(call.m, ks.tile_rows);
   const std::int64_t block_k = few_rows_block(call.m);
-  // So many columns that their sums take two thirds of L1.
+  // As many columns as have sums that fill two thirds of L1.
   constexpr std::int64_t size = sizeof(T);
   const std::int64_t chunk =
       std::max<std::int64_t>(512, (32 << 10) / (call.m * size) / run_columns * run_columns);
@@ -150,12 +149,12 @@ void few_rows(const Call& call, Context& context) {
   T* a = static_cast<T*>(context.workspace((a_size + threads * staging) * sizeof(T)));
 
   cpu::run_team(threads, [&](const cpu::Team& team) {
-    // Shares end on whole cache lines: two threads never write to one.
+    // Shares end on cache lines, which avoids false sharing.
     const std::int64_t line = 64 / size;
     const cpu::Range share = team.share(ceil_div(call.n, line));
     const std::int64_t end = std::min(share.end * line, call.n);
     for (std::int64_t batch = 0; batch < call.batch; ++batch) {
-      team.wait();  // until all have done with the A before
+      team.wait();  // until all threads have finished with the previous A
       const cpu::Range packing = team.share(call.k);
       for (std::int64_t p = packing.begin; p < packing.end; ++p) {
         for (std::int64_t i = 0; i < call.m; ++i) {
@@ -178,7 +177,7 @@ void few_rows(const Call& call, Context& context) {
           for (std::int64_t x = 0; x < columns; x += run_columns) {
             s.columns = std::min(run_columns, columns - x);
             s.b = static_cast<const T*>(at(call.b, call.in, batch, p, j + x));
-            // The first group brings B in. Past the end of the chunk come the next rows.
+            // The first group of rows prefetches B. At the end of the chunk, the next rows follow.
             s.ahead = x + fetch_ahead < columns ? fetch_ahead
                                                 : fetch_ahead - columns + block_k * call.b.row;
             for (std::int64_t g = 0; g < groups; ++g) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / matrix times vector
 //
-// Idea     one row (or column) of C: two operations for each element of the matrix, which is
-//          therefore read at the speed of memory and nothing else matters. Along contiguous rows of
-//          B, eight of them at a time are added to C; along contiguous columns, four dot products
-//          run in parallel.
-// Changes  against few_rows: no packing, no staging of a tile; the hardware's prefetchers get few,
-//          long streams and need help only where a page begins.
+// Idea     one row (or column) of C: two operations per matrix element, so memory bandwidth is the
+//          only limit. Along contiguous rows of B, eight rows at a time are scaled and added to C;
+//          along contiguous columns, four dot products run in parallel.
+// Changes  against few_rows: no packing and no staging of a tile; the hardware prefetchers follow
+//          few long streams and need software prefetch only at page boundaries.
 // Cost     the matrix once.
 // Limits   f32 and f64; the matrix contiguous in one direction.
 // Source   the BLAS's gemv.
@@ -20,29 +19,29 @@
 #include "rung/ops/gemm/cpu/detail/facts.hpp"
 #include "rung/ops/gemm/cpu/detail/tile-inl.hpp"
 
-// The kernels of gemv: along rows, which are added up, or along columns, which are dot products.
+// Kernels of gemv: sums of scaled rows, or dot products of columns.
 HWY_BEFORE_NAMESPACE();
 namespace rung::gemm_cpu::HWY_NAMESPACE {
 namespace {
 
 constexpr int streams = 8;  // rows read in parallel
 
-// Prefetcher of B's rows from memory: the hardware, helped at the ends of pages, or the kernel,
-// which prefetches every line into L2, 16 lines ahead. Software prefetch gains on Zen 4 and costs a
-// tenth or more where B is cached (EXPERIMENTS.md).
+// Prefetcher of B's rows from memory: the hardware alone, helped at page ends (`left`), or
+// software, which prefetches every line into L2, 16 lines ahead (`asked`). Software prefetch gains
+// on Zen 4 and costs a tenth or more where B is cached (EXPERIMENTS.md).
 enum class Streaming { left, asked };
 
-// y[j] = sum over r < rows of x[r * x_step] * b[r * b_row + j], plus what is in y unless `first`.
+// Computes y[j] = sum over r < rows of x[r * x_step] * b[r * b_row + j], plus y[j] unless `first`.
 template <int rows, Streaming streaming, class T>
 void add_group(std::int64_t columns, const T* x, std::int64_t x_step, T alpha, const T* b,
                std::int64_t b_row, T* y, bool first) {
   const Full<T> d;
   using V = hn::Vec<Full<T>>;
   constexpr std::int64_t step = 2 * lanes<T>();
-  // The prefetchers of the hardware stop at the end of a page (4 KiB): the first lines of each
-  // row's next page are prefetched a page ahead, so that its stream has started when it is needed
-  // (1x4096x4096 on a 2-core Zen 5 vCPU: +10 %; four lines rather than two: half of that; every
-  // line: -25 %, as the requests compete for the miss buffers of L1).
+  // The hardware prefetchers stop at page ends (4 KiB): the first lines of each row's next page are
+  // prefetched a page ahead, so that its stream has started before it is needed (1x4096x4096 on a
+  // 2-core Zen 5 vCPU: +10 %; four lines instead of two: half of that; every line: -25 %, as the
+  // requests compete for the L1 miss buffers).
   constexpr std::int64_t page = 4096 / sizeof(T);
   constexpr std::int64_t line = 64 / sizeof(T);
   V element[rows];
@@ -51,7 +50,7 @@ void add_group(std::int64_t columns, const T* x, std::int64_t x_step, T alpha, c
   std::int64_t j = 0;
   for (; j + step <= columns; j += step) {
     if constexpr (streaming == Streaming::asked) {
-      // Behind the last column, the rows of the next group begin.
+      // After the last column, prefetching continues in the next group of rows.
       const std::int64_t behind = j + 16 * line - columns;
       const T* soon = b + (behind < 0 ? j + 16 * line : rows * b_row + behind);
 #pragma GCC unroll 8
@@ -91,7 +90,7 @@ void add_group(std::int64_t columns, const T* x, std::int64_t x_step, T alpha, c
   }
 }
 
-// y[j] = sum over p < k of x[p * x_step] * b[p * b_row + j]
+// Computes y[j] = sum over p < k of x[p * x_step] * b[p * b_row + j].
 template <Streaming streaming, class T>
 void add_rows(std::int64_t k, std::int64_t columns, const T* x, std::int64_t x_step, T alpha,
               const T* b, std::int64_t b_row, T* y) {
@@ -107,14 +106,14 @@ void add_rows(std::int64_t k, std::int64_t columns, const T* x, std::int64_t x_s
   groups_of.template operator()<1>();
 }
 
-// y[j] = alpha * sum over p < k of x[p] * b[j * b_column + p]
+// Computes y[j] = alpha * sum over p < k of x[p] * b[j * b_column + p].
 template <class T>
 void dot_columns(std::int64_t k, std::int64_t columns, const T* x, T alpha, const T* b,
                  std::int64_t b_column, T* y) {
   const Full<T> d;
   using V = hn::Vec<Full<T>>;
   constexpr int adjacent = 4;
-  constexpr int chains = 2;  // sums a column: 8 in all cover the latency of an FMA
+  constexpr int chains = 2;  // accumulators per column: 8 in all cover the FMA latency
   for (std::int64_t j = 0; j < columns; j += adjacent) {
     const T* column[adjacent];
     for (int c = 0; c < adjacent; ++c) column[c] = b + std::min(j + c, columns - 1) * b_column;
@@ -152,7 +151,7 @@ void dot_columns(std::int64_t k, std::int64_t columns, const T* x, T alpha, cons
   }
 }
 
-// Columns [begin, end) of C, a run of sums at a time.
+// Computes columns [begin, end) of C, a run of sums at a time.
 template <class T>
 void multiply(const Call& call, std::int64_t batch, std::int64_t begin, std::int64_t end,
               const T* x, T* y, std::int64_t run) {
@@ -161,7 +160,7 @@ void multiply(const Call& call, std::int64_t batch, std::int64_t begin, std::int
   constexpr std::int64_t cached_bytes = 16 << 20;
   const bool asked = cpu::asks_memory_for_lines() &&
                      call.n * call.k * static_cast<std::int64_t>(sizeof(T)) > cached_bytes;
-  // Sums are C's elements unless something remains to be done with them.
+  // Sums are written directly to C unless an epilogue or a conversion follows.
   const bool plain = call.direct() && call.beta == 0 && !call.has_epilogue();
   for (std::int64_t j = begin; j < end; j += run) {
     const std::int64_t columns = std::min(run, end - j);
@@ -193,7 +192,8 @@ HWY_EXPORT(gemv_kernels);
 
 constexpr std::int64_t max_k = 1 << 20;
 
-/// One core takes most of the memory's bandwidth; two take a half more.
+/// Returns the thread count: 1 below 256 KiB, else all. One core reaches most of the memory
+/// bandwidth, two reach 1.5 times as much.
 template <class T>
 int threads_of(const Call& call, const Context& context) {
   const double bytes = static_cast<double>(call.n * call.k * call.batch) * sizeof(T);
@@ -203,7 +203,7 @@ int threads_of(const Call& call, const Context& context) {
 template <class T>
 void gemv(const Call& call, Context& context) {
   const int threads = threads_of<T>(call, context);
-  // Sums of 4096 columns stay in L1, beside the streams.
+  // Sums of 4096 columns stay in L1 together with the streams.
   const std::int64_t run = std::min<std::int64_t>(4096, round_up(call.n, 64));
   const bool copy_x = call.b.column != 1 && call.a.column != 1;
   const std::int64_t x_size = copy_x ? round_up(call.k, 64) : 0;
@@ -218,7 +218,7 @@ void gemv(const Call& call, Context& context) {
   const auto multiply =
       std::get < std::is_same_v<T, double> ? 1 : 0 > (HWY_DYNAMIC_DISPATCH(gemv_kernels)());
   cpu::run_shares(threads, [&](const cpu::Team& team) {
-    const std::int64_t line = 64 / sizeof(T);  // no two threads write to one
+    const std::int64_t line = 64 / sizeof(T);  // avoids false sharing
     const bool by_matrix = call.batch >= team.size();
     const cpu::Range matrices = by_matrix ? team.share(call.batch) : cpu::Range{0, call.batch};
     cpu::Range lines{0, ceil_div(call.n, line)};

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / short k
 //
-// Idea     with a short k, writing C is the whole cost. A line of C that is stored in the usual way
-//          is first read from memory; streaming stores write whole lines and leave the caches
-//          alone.
-// Changes  against packed_simd: all of k at once, B packed whole, tiles sweep along the rows of C
-//          and stream what they are done with.
-// Cost     C once (not twice) to memory; A and B are small.
-// Limits   beta = 0, k up to 128, a C that no cache would hold, 64-byte aligned rows, no epilogue.
+// Idea     with a short k, the time is that of writing C. An ordinary store first reads the line
+//          from memory (write-allocate); non-temporal stores write whole lines and bypass the
+//          caches.
+// Changes  against packed_simd: all of k at once, B packed whole; tiles sweep along the rows of C
+//          and stream their results.
+// Cost     C is transferred once, not twice; A and B are small.
+// Limits   beta = 0, k up to 128, a C larger than the caches, 64-byte aligned rows, no epilogue.
 // Source   measured here.
 #include "rung/cpu/foreach_target.hpp"
 
@@ -67,7 +67,7 @@ namespace rung::gemm_cpu {
 namespace {
 HWY_EXPORT(stream_tiles);
 
-// Streaming stores fault when they are not aligned.
+// Returns whether all rows of C are aligned: misaligned non-temporal stores fault.
 bool rows_aligned(const Call& call) {
   constexpr std::int64_t line = 64;
   const auto size = static_cast<std::int64_t>(size_of(call.out));
@@ -75,7 +75,7 @@ bool rows_aligned(const Call& call) {
          call.c.row * size % line == 0 && call.c.batch * size % line == 0;
 }
 
-constexpr std::int64_t b_bytes = 384 << 10;  // of packed B: what stays in L2 beside A and C's lines
+constexpr std::int64_t b_bytes = 384 << 10;  // limit of packed B: L2 also holds A and C's lines
 
 template <class T>
 void short_k(const Call& call, Context& context) {
@@ -89,12 +89,12 @@ void short_k(const Call& call, Context& context) {
   const std::int64_t b_size = round_up(columns_at_once * call.k, 1024);
   T* workspace = static_cast<T*>(context.workspace(threads * b_size * size));
 
-  // A choice may be remembered for a C that is aligned otherwise.
+  // A remembered choice may run on a C with another alignment.
   const bool aligned = rows_aligned(call);
   cpu::run_shares(threads, [&](const cpu::Team& team) {
-    // Each thread packs its own copy of B: it has to come into its L2 anyway.
+    // Each thread packs its own copy of B, which its L2 must hold anyway.
     T* b = workspace + team.rank() * b_size;
-    // Whole tiles: a tile of few rows adds in another order.
+    // Shares are whole tiles: a tile with fewer rows sums in another order.
     const cpu::Range tiles = team.share(ceil_div(call.m, ks.tile_rows));
     const cpu::Range rows{tiles.begin * ks.tile_rows, std::min(tiles.end * ks.tile_rows, call.m)};
     for (std::int64_t batch = 0; batch < call.batch; ++batch) {
@@ -119,7 +119,7 @@ void short_k(const Call& call, Context& context) {
             t.b = b + x * call.k;
             if (aligned && t.columns == width) {
               stream[count - 1](t);
-            } else {  // stores of less than a line are not for streaming
+            } else {  // partial lines do not pay with non-temporal stores
               const int vectors = strip_width(ks, t.columns) / ks.lanes;
               ks.tile(Source::strided, Source::packed, vectors, count)(t);
             }
@@ -140,7 +140,7 @@ Support supports(const Gemm::Args& args, const Context&) {
   }
   if (call.depth() == 0 || call.k > 128) return unsupported("takes k from 1 to 128");
   if (call.beta != 0.0 || call.has_epilogue()) return unsupported("takes beta = 0, no epilogue");
-  // A matrix that a cache might hold is better left there for its reader.
+  // A matrix that fits in a cache is better left there for its reader.
   constexpr std::int64_t cached_bytes = 16 << 20;
   const auto size = static_cast<std::int64_t>(size_of(call.out));
   if (call.m * call.n * size < cached_bytes) return unsupported("C is less than 16 MiB");

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / small
 //
-// Idea     A that fits in L2 is read in place: packing it would only copy it from L2 to L2. B is
-//          read in place, too, as long as a strip of it stays in L1; beyond that each thread packs
-//          its strips one by one, right before using them.
-// Changes  against packed_simd: A is never copied, B at most once into 128 bytes x k that stay in
-//          L1 or L2; no barriers. Threads take whole tiles of rows, so the bits do not depend on
-//          their number. Where all of B stays in L1, tiles go along rows of C; up to twelve last
-//          columns go along k (slivers), four at a time.
-// Cost     A is read from L2 once for each 32 columns: 56 bytes for 448 multiply-adds.
-// Limits   A beyond L2, or rows a multiple of 4 KiB apart: 14 lines of one set do not fit in the 12
-//          ways of L1 (0.9 of packed_simd at 1024 on a 2-core Zen 5 vCPU; 1.03 at 512, 1.1 at
-//          256).
+// Idea     A that fits in L2 is read in place: packing would only copy it within L2. B is read in
+//          place too while a strip of it stays in L1; otherwise each thread packs its strips one by
+//          one, right before using them.
+// Changes  against packed_simd: A is never copied, B at most once, into 128 bytes x k that stay in
+//          L1 or L2; no barriers. Threads share whole tiles of rows, so results do not depend on
+//          their number. If all of B stays in L1, tiles go along rows of C; up to twelve last
+//          columns are vectorized along k (slivers), four at a time.
+// Cost     A is read from L2 once per 32 columns: 56 bytes per 448 multiply-adds.
+// Limits   A larger than L2, or rows a multiple of 4 KiB apart: 14 lines of one set exceed the 12
+//          ways of L1 (0.9 of packed_simd at 1024 on a 2-core Zen 5 vCPU; 1.03 at 512, 1.1 at 256).
 // Source   BLIS's "sup" path; OpenBLAS's small-matrix kernels.
 #include "rung/cpu/foreach_target.hpp"
 
@@ -24,14 +23,14 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::gemm_cpu::HWY_NAMESPACE {
 namespace {
 #if HWY_TARGET != HWY_SCALAR
-constexpr int sliver_vectors = 16 / lanes<float>();           // that hold four blocks
+constexpr int sliver_vectors = 16 / lanes<float>();           // vectors that hold four blocks
 constexpr int most_rows = narrow_tile_rows / sliver_vectors;  // sliver_rows()
 
 using Block = hn::CappedTag<float, 4>;
 using BlockVec = hn::Vec<Block>;
 using Sliver = hn::Vec<Full<float>>;
 
-/// A vector of blocks: from blocks, into blocks, and one block repeated.
+/// Joins blocks to a vector.
 template <class D>
 HWY_INLINE hn::Vec<D> join(D d, const BlockVec* block) {
   if constexpr (hn::MaxLanes(D()) == 4) {
@@ -63,7 +62,7 @@ HWY_INLINE hn::Vec<D> repeat(D d, BlockVec block) {
   }
 }
 
-/// Transposes a matrix of 4 x 4, a row per block.
+/// Transposes a 4 x 4 matrix, one row per block.
 template <class V, int vectors>
 HWY_INLINE void transpose(V (&m)[vectors]) {
   const Full<float> d;
@@ -97,7 +96,8 @@ HWY_INLINE void transpose(V (&m)[vectors]) {
   }
 }
 
-/// Adds up each block of four vectors: lane i of a block is the sum of that block of v_i.
+/// Reduces each 128-bit block of four vectors: lane i of a result block is the sum of the same
+/// block of v_i.
 HWY_INLINE Sliver sum_blocks(Sliver v0, Sliver v1, Sliver v2, Sliver v3) {
   const Full<float> d;
   const hn::Repartition<double, Full<float>> pairs;
@@ -110,19 +110,19 @@ HWY_INLINE Sliver sum_blocks(Sliver v0, Sliver v1, Sliver v2, Sliver v3) {
                  hn::BitCast(d, hn::InterleaveUpper(pairs, low, high)));
 }
 
-/// The tile for the last columns of C, at most four of f32, `rows` of C.
+/// Computes a tile of the last columns of C: `rows` rows, at most four columns of f32.
 ///
 /// Vectors along columns would leave three quarters of their lanes idle, at n = 100 a tenth of all
-/// the arithmetic. So vectors go along k: each 128-bit block holds four k of one column of B, all
-/// blocks of A's vector the same four k of a row, which one load brings; at the end each block is
-/// added up. This takes contiguous rows of A, and four rows of B are transposed for each four k,
-/// once for all rows of the tile.
+/// arithmetic. Slivers are vectorized along k instead: each 128-bit block of B's vectors holds four
+/// k of one column, and one load broadcasts the same four k of a row of A to all blocks; a final
+/// reduction sums each block. Rows of A must be contiguous, and four rows of B are transposed per
+/// four k, once for all rows of the tile.
 template <int rows>
 void sliver(const TileArgs<float>& t) {
   const Full<float> d;
   const Block block;
   const auto columns = hn::FirstN(block, static_cast<std::size_t>(t.columns));
-  // Rounded up, so that rows can be added up by fours.
+  // Rounded up, because rows are reduced in fours.
   Sliver acc[(rows + 3) / 4 * 4][sliver_vectors];
 #pragma GCC unroll 32
   for (auto& row : acc) {
@@ -130,7 +130,7 @@ void sliver(const TileArgs<float>& t) {
   }
   const float* b = t.b;
   const float* a = t.a;
-  // Four k; fewer at the end, where nothing beyond them is read.
+  // Accumulates four k; at the end fewer, without reading beyond k.
   const auto advance = [&](int k, auto load) HWY_ATTR {
     BlockVec b_row[4];
     for (int p = 0; p < 4; ++p) {
@@ -163,12 +163,12 @@ void sliver(const TileArgs<float>& t) {
     advance(static_cast<int>(k),
             [&](const float* x) HWY_ATTR { return repeat(d, hn::MaskedLoad(left, block, x)); });
   }
-  // The sums, a row of C to a block.
+  // Sums, one row of C per block.
   BlockVec sums[(rows + 3) / 4 * 4];
   const BlockVec alpha = hn::Set(block, t.alpha);
 #pragma GCC unroll 8
   for (int i = 0; i < rows; i += 4) {
-    Sliver four[sliver_vectors];  // a column to a block
+    Sliver four[sliver_vectors];  // one column per block
     for (int v = 0; v < sliver_vectors; ++v) {
       four[v] = sum_blocks(acc[i][v], acc[i + 1][v], acc[i + 2][v], acc[i + 3][v]);
     }
@@ -190,7 +190,7 @@ void sliver(const TileArgs<float>& t) {
 }
 #endif
 
-/// Slivers by rows - 1, up to sliver_rows() of them.
+/// Returns the sliver kernels, indexed by rows - 1, up to sliver_rows().
 inline TileFunction<float>* const* slivers() {
 #if HWY_TARGET == HWY_SCALAR
   return nullptr;
@@ -210,14 +210,14 @@ HWY_EXPORT(slivers);
 using cpu::Range;
 using cpu::Team;
 
-/// One of so many parts of C's rows, in whole tiles. Their heights depend on C alone: so do the
-/// bits then, and not on the number of threads.
+/// Share of C's rows, in whole tiles. Tile heights depend on C alone, so results do not depend on
+/// the number of threads.
 struct RowShare {
   int part = 0;
   int parts = 1;
 
-  /// f(first, count) for each of its tiles, of at most `max_height` rows. They are even: a last one
-  /// of two rows would not hide the latency of its FMAs. Returns which rows these are.
+  /// Calls f(first, count) for each tile of the share, of at most `max_height` rows. Heights are
+  /// even: a last tile of two rows would not hide its FMA latency. Returns the rows of the share.
   template <class F>
   Range for_tiles(std::int64_t rows, std::int64_t max_height, F&& f) const {
     const std::int64_t height = ceil_div(rows, ceil_div(rows, max_height));
@@ -229,8 +229,8 @@ struct RowShare {
   }
 };
 
-/// A share of C's rows times columns `strips` of strips. `packed` has room for what copies_of()
-/// says.
+/// Computes a share of C's rows times columns `strips` of strips. `packed` has room for the copies
+/// of B that copies_of() selects.
 template <class T>
 void multiply(const Sums<T>& sums, const RowShare& share, Range strips, T* packed) {
   const Call& call = sums.call;
@@ -250,14 +250,14 @@ void multiply(const Sums<T>& sums, const RowShare& share, Range strips, T* packe
   const auto in_place = [&](std::int64_t j) {
     return static_cast<const T*>(at(call.b, call.in, sums.batch, 0, j));
   };
-  // A tile of `count` rows from i on, of the strip from column j on, which is at t.b.
+  // Computes a tile of `count` rows from i on and the strip from column j on, whose B is at t.b.
   const auto tile = [&](std::int64_t i, std::int64_t count, std::int64_t j) {
     t.columns = static_cast<int>(columns_at(j));
     t.a = static_cast<const T*>(at(call.a, call.in, sums.batch, i, 0));
     t.c = sums.at(i, j);
     ks.tile(Source::strided, b_source, strip_width(ks, t.columns) / ks.lanes, count)(t);
   };
-  // Columns [j, n) by slivers, for each of which A is read again.
+  // Computes columns [j, n) by slivers, each of which reads A again.
   const auto by_sliver = [&](std::int64_t i, std::int64_t count, std::int64_t j) {
     if constexpr (std::is_same_v<T, float>) {
       t.a = static_cast<const T*>(at(call.a, call.in, sums.batch, i, 0));
@@ -271,7 +271,7 @@ void multiply(const Sums<T>& sums, const RowShare& share, Range strips, T* packe
   };
   const bool last_by_slivers = by_slivers(call, ks);
   if (copies != Copies::strip && b_stays_near(call, ks) && call.n > width) {
-    // All strips stay in L1: along rows of C, whose lines are then written once.
+    // All strips stay in L1: tiles go along rows of C, whose lines are then written once.
     const std::int64_t first = strips.begin * width;
     if (copies == Copies::whole) {
       const std::int64_t columns = std::min(strips.end * width, call.n) - first;
@@ -308,7 +308,7 @@ void multiply(const Sums<T>& sums, const RowShare& share, Range strips, T* packe
   }
 }
 
-/// Elements of a thread's copy of B.
+/// Returns the elements of a thread's copy of B.
 template <class T>
 std::int64_t copy_size_of(const Call& call, const Kernels<T>& ks, Copies copies) {
   const std::int64_t strips = copies == Copies::whole ? ceil_div(call.n, ks.tile_columns()) : 1;
@@ -343,9 +343,9 @@ void small(const Call& call, Context& context) {
     RowShare my_rows;
     Range my_strips{0, strips};
     if (!by_matrix) {
-      // Threads share rows or strips, whichever balances better. By rows each thread packs all of
-      // B, which takes as long as some rows of C. By strips each thread reads all of A, and
-      // adjacent strips falsely share pairs of lines, which the adjacent-line prefetcher fetches
+      // Threads share rows or strips, whichever balances better. With rows, each thread packs all
+      // of B, which takes as long as some rows of C. With strips, each thread reads all of A, and
+      // adjacent strips falsely share line pairs, which the adjacent-line prefetcher fetches
       // together (EXPERIMENTS.md).
       constexpr std::int64_t rows_of_packing = 16;
       const std::int64_t packing = copies != Copies::none ? rows_of_packing * call.n : 0;
@@ -389,7 +389,7 @@ Work work(const Gemm::Args& args, const Context& context) {
     const double tiles = strips * std::ceil(m / ks.tile_rows);
     const Copies copies = copies_of(call, ks);
     const double slivers = by_slivers(call, ks) ? static_cast<double>(last_columns(call, ks)) : 0;
-    // A is read again for each strip of columns, where it has left the near caches.
+    // A is read again per strip of columns if it does not stay in the near caches.
     constexpr double near_bytes = 1 << 20;
     const double again = m * k * sizeof(T) > near_bytes ? (strips - 1) * m * k : 0;
     const bool strided = call.a.row != 1 && call.a.column != 1;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / tiny
 //
-// Idea     a product of a few dozen rows and columns is over in 30 to 500 ns: what counts is not to
-//          do anything else. The operands are read where they are by tiles of 24 x 16 or 14 x 32;
-//          no team, no workspace, no packing, nothing looked up but the tile.
-// Changes  against packed_simd: no copies; rows are divided evenly, because a last tile of two
-//          rows would have too few sums in flight to hide the latency of an FMA.
-// Cost     2 m n k operations and a call: 16^3 in 45 ns on a 2-core Zen 5 vCPU, of which 34 ns are
-//          FMAs.
+// Idea     a product of a few dozen rows and columns takes 30 to 500 ns, so call overhead
+//          dominates. Tiles of 24 x 16 or 14 x 32 read the operands in place; no team, no
+//          workspace, no packing, and one table lookup for the tile.
+// Changes  against packed_simd: no copies; rows are divided evenly, because a last tile of two rows
+//          would have too few sums in flight to hide the FMA latency.
+// Cost     2 m n k operations and the call overhead: 16^3 in 45 ns on a 2-core Zen 5 vCPU, of which
+//          34 ns are FMAs.
 // Limits   f32 and f64, contiguous rows in B and C, no epilogue, work of up to 64 x 64 x 64.
 // Source   A. Heinecke et al., LIBXSMM, SC 2016 (which generates such kernels at run time).
 #include "rung/cpu/foreach_target.hpp"
@@ -18,7 +18,8 @@
 #define RUNG_OPS_GEMM_CPU_70_TURNED
 namespace rung::gemm_cpu {
 namespace {
-/// Returns whether C, a column, is computed as a row, C' = B' A': the columns of A are contiguous.
+/// Returns whether C is a column that can be computed as a row, C' = B' A': the columns of A are
+/// contiguous.
 inline bool turned(const Gemm::Args& args) {
   return args.c.shape[2] == 1 && args.c.shape[1] > 1 && args.a.strides[1] == 1 &&
          args.c.strides[1] == 1;
@@ -31,7 +32,7 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::gemm_cpu::HWY_NAMESPACE {
 namespace {
 
-/// One tile of C, which is in L1 already, as A and B are: no prefetch, and no packed operand.
+/// Computes one tile of C. A, B and C are in L1 already: no prefetch and no packed operand.
 template <class T, int rows, int vectors>
 void tiny_tile(const TileArgs<T>& t) {
   const Full<T> d;
@@ -39,7 +40,7 @@ void tiny_tile(const TileArgs<T>& t) {
   const auto last = hn::FirstN(d, static_cast<std::size_t>(t.columns - (vectors - 1) * lanes<T>()));
   constexpr int chains = chains_of<rows * vectors>;
   V sum[rows][vectors];
-  V more[chains][rows][vectors];  // of the later k of each turn; [0] is not used
+  V more[chains][rows][vectors];  // accumulators of the later k of an iteration; [0] is unused
 #pragma GCC unroll 32
   for (int i = 0; i < rows; ++i) {
 #pragma GCC unroll 2
@@ -163,7 +164,7 @@ Support supports(const Gemm::Args& args, const Context&) {
       max_products) {
     return unsupported("more work than of 64 x 64 x 64");
   }
-  constexpr std::int64_t max_k = 256;  // of a strip of B in L1
+  constexpr std::int64_t max_k = 256;  // so that a strip of B stays in L1
   if (call.k > max_k) return unsupported("k is more than 256");
   if (!turned(args) && (args.c.strides[2] != 1 || args.b.strides[2] != 1)) {
     return unsupported("takes contiguous rows in B and C");
@@ -174,7 +175,7 @@ Support supports(const Gemm::Args& args, const Context&) {
 
 Work work(const Gemm::Args& args, const Context&) {
   Call call = make_call(args);
-  if (args.n() == 1 && !turned(args)) std::swap(call.m, call.n);  // a column, as it is given
+  if (args.n() == 1 && !turned(args)) std::swap(call.m, call.n);  // untransposed
   return with_sums(call.in, [&]<class T>() -> Work {
     const Kernels<T>& ks = kernels<T>();
     const double m = static_cast<double>(call.m), n = static_cast<double>(call.n);

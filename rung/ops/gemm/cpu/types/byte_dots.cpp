@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / byte_dots
 //
-// Idea     i8 where C has few rows or columns: each element of C is a dot product along k. Up to
-//          four rows of A times four columns of B share their loads; bytes are widened to 16 bits
-//          and multiplied in pairs, whose sums are added in 32 bits, modulo 2^32.
-// Changes  against bytes: no table and no panel of B, of which a narrow C uses one column.
-// Cost     8 loads for 16 vectors of multiply-adds. An operand that is not contiguous along k is
-//          copied first, 512 steps of k at a time, the short one once for 64 rows of the long one.
+// Idea     i8 with few rows or columns in C: each element of C is a dot product along k. Up to four
+//          rows of A times four columns of B share their loads; bytes are widened to 16 bits and
+//          multiplied in pairs, whose sums accumulate in 32 bits, modulo 2^32.
+// Changes  against bytes: no table and no panel of B, of which a narrow C would use one column.
+// Cost     8 loads for 16 vector multiply-adds. An operand that is not contiguous along k is copied
+//          first, 512 steps of k at a time; the short operand is copied once per 64 rows of the
+//          long one.
 // Limits   i8; at most 16 rows or columns in C.
 // Source   pmaddwd, as in FBGEMM's and gemmlowp's kernels.
 #include "rung/cpu/foreach_target.hpp"
@@ -19,15 +20,15 @@
 #include "rung/ops/gemm/cpu/detail/engine.hpp"
 #include "rung/ops/gemm/cpu/detail/textbook.hpp"
 
-// The kernel: four rows of A times four columns of B, or one.
+// Kernel: four rows of A times four columns of B; a dimension with fewer than four left uses one.
 #ifndef RUNG_OPS_GEMM_CPU_81_BYTE_DOTS
 #define RUNG_OPS_GEMM_CPU_81_BYTE_DOTS
 namespace rung::gemm_cpu {
 namespace {
 constexpr int byte_dots_side = 4;
 
-/// sums[i][j] += sum over p < k of a[i][p] b[j][p], modulo 2^32. Of fewer than four rows or columns
-/// the last one is repeated.
+/// Arguments of sums[i][j] += sum over p < k of a[i][p] * b[j][p], modulo 2^32. With fewer than
+/// four rows or columns, the last one is repeated.
 struct ByteDots {
   std::int64_t k;
   std::array<const std::int8_t*, byte_dots_side> a, b;
@@ -43,7 +44,7 @@ namespace {
 
 template <int rows, int columns>
 HWY_NOINLINE void byte_dots_of(const ByteDots& s) {
-#if HWY_TARGET > HWY_AVX2  // the fallback
+#if HWY_TARGET > HWY_AVX2  // scalar fallback
   for (int i = 0; i < rows; ++i) {
     for (int j = 0; j < columns; ++j) {
       std::uint32_t sum = 0;
@@ -61,7 +62,7 @@ HWY_NOINLINE void byte_dots_of(const ByteDots& s) {
   using V = hn::Vec<decltype(d)>;
   using Wide = hn::Vec<decltype(wide)>;
   constexpr auto step = static_cast<std::int64_t>(hn::MaxLanes(wide));
-  // A vector's sums wait for the ones before: several chains where C has few elements.
+  // Accumulator additions are serially dependent: several chains if C has few elements.
   constexpr int chains = rows * columns == 1 ? 4 : 1;
   V sum[chains][rows * columns];
   for (auto& chain : sum) {
@@ -80,7 +81,7 @@ HWY_NOINLINE void byte_dots_of(const ByteDots& s) {
 #pragma GCC unroll 4
       for (int j = 0; j < columns; ++j) {
         V& element = to[i * columns + j];
-        // A pair is 2 x 2^14 at most. x86 adds both of its products to the first sum.
+        // A pair sums to at most 2 x 2^14. On x86 both products go to the first accumulator.
         V second = hn::Zero(d);
         element = hn::ReorderWidenMulAccumulate(d, left, right[j], element, second);
       }
@@ -93,7 +94,7 @@ HWY_NOINLINE void byte_dots_of(const ByteDots& s) {
   }
   for (; p + step <= s.k; p += step) add(s.a, s.b, p, sum[0]);
   if (p < s.k) {
-    // The rest, zeros behind it: no byte beyond the operands is touched.
+    // The remainder is copied and zero-padded: no byte beyond the operands is read.
     HWY_ALIGN std::int8_t rest[rows + columns][step] = {};
     std::array<const std::int8_t*, byte_dots_side> a{}, b{};
     const auto left = static_cast<std::size_t>(s.k - p);
@@ -113,7 +114,7 @@ HWY_NOINLINE void byte_dots_of(const ByteDots& s) {
       for (int chain = 1; chain < chains; ++chain) {
         all = hn::Add(all, sum[chain][i * columns + j]);
       }
-      // Lanes are unsigned, so that sums wrap.
+      // Unsigned, so that overflow wraps.
       HWY_ALIGN std::uint32_t lanes[hn::MaxLanes(d)];
       hn::Store(hn::BitCast(hn::RebindToUnsigned<decltype(d)>(), all),
                 hn::RebindToUnsigned<decltype(d)>(), lanes);
@@ -123,7 +124,7 @@ HWY_NOINLINE void byte_dots_of(const ByteDots& s) {
 #endif
 }
 
-/// [of four rows][of four columns]: else of one.
+/// Returns the kernels, indexed by [four rows][four columns]; index 0 is a single row or column.
 inline auto byte_dots() {
   using Function = void(const ByteDots&);
   return std::array<std::array<Function*, 2>, 2>{
@@ -141,16 +142,16 @@ HWY_EXPORT(byte_dots);
 
 constexpr std::int64_t side = byte_dots_side;
 constexpr std::int64_t narrow = 16;  // rows or columns of C
-/// Steps of k that are copied at a time of an operand that is not contiguous along k: copies of 16
-/// columns and four rows take 10 KiB of L1.
+/// Steps of k copied at a time from an operand that is not contiguous along k: copies of 16 columns
+/// and four rows take 10 KiB of L1.
 constexpr std::int64_t copied_depth = 512;
 
-/// C = op(A) op(B), or C^T = op(B)^T op(A)^T where that is the one with few columns.
+/// Product C = op(A) op(B), or C^T = op(B)^T op(A)^T if that has fewer columns.
 struct Product {
   Call call;
   bool transposed;
-  std::int64_t rows, columns;  // of what is computed: columns are the few
-  // Strides: from one row (column) to the next, along k, from one matrix to the next.
+  std::int64_t rows, columns;  // of the computed matrix; columns are the short side
+  // Strides in elements: between rows (columns), along k, and between matrices.
   struct Lines {
     const std::int8_t* data;
     std::int64_t next, along, batch;
@@ -169,7 +170,7 @@ struct Product {
   }
 };
 
-/// The epilogue of one element.
+/// Applies the epilogue to one element.
 void finish(const Call& call, std::int64_t batch, std::int64_t i, std::int64_t j,
             std::uint32_t sum) {
   const auto element = [&](const auto& x) { return x.batch * batch + x.row * i + x.column * j; };
@@ -185,7 +186,8 @@ void finish(const Call& call, std::int64_t batch, std::int64_t i, std::int64_t j
   *c = static_cast<std::int32_t>(value);
 }
 
-/// One thread's memory: copies of what is not contiguous along k, and the sums of its rows.
+/// Buffers of one thread: copies of operands that are not contiguous along k, and the sums of its
+/// rows.
 constexpr std::int64_t rows_at_once = 64;
 struct Block {
   alignas(64) std::int8_t left[side][copied_depth];
@@ -193,8 +195,8 @@ struct Block {
   std::uint32_t sums[rows_at_once / side][narrow / side][side][side];
 };
 
-/// Lines of an operand from `first` on at step p of k, `lines` of them, copied to `memory` if they
-/// are not contiguous. Behind them the last one is repeated.
+/// Returns `count` pointers to lines of an operand from `first` on at step p of k; `lines` of them
+/// are distinct, the last one is repeated. Lines that are not contiguous are copied to `memory`.
 template <std::size_t count>
 std::array<const std::int8_t*, count> lines_at(const Product::Lines& from, std::int64_t batch,
                                                std::int64_t first, std::int64_t lines,
@@ -214,7 +216,7 @@ std::array<const std::int8_t*, count> lines_at(const Product::Lines& from, std::
   return at;
 }
 
-/// `rows` of the result from `row` on.
+/// Computes `rows` rows of the result from `row` on.
 void multiply_rows(const Product& product, std::int64_t batch, std::int64_t row, std::int64_t rows,
                    Block& memory) {
   const std::int64_t k = product.call.k, columns = product.columns;
@@ -246,7 +248,7 @@ void multiply_rows(const Product& product, std::int64_t batch, std::int64_t row,
   }
 }
 
-/// Threads that pay: an element's sum is stored one by one, which takes as long as some hundreds of
+/// Returns the thread count that pays. Storing one element takes as long as some hundred
 /// multiply-adds.
 int threads_of(const Product& product, int available) {
   constexpr std::int64_t of_an_element = 512, of_a_thread = 1 << 18;
@@ -277,7 +279,7 @@ Support supports(const Gemm::Args& args, const Context&) {
 
 void run(const Gemm::Args& args, Context& context) {
   const Product product(args);
-  // Equal parts for the threads, unless that would be fewer rows than share the copy of a column.
+  // Equal parts per thread, but no fewer rows than share the copy of a column.
   const int available = threads_of(product, context.threads());
   const std::int64_t of_each = ceil_div<std::int64_t>(product.rows, available);
   const std::int64_t step =

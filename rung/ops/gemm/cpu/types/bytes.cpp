@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / bytes
 //
-// Idea     8-bit operands: a byte is looked up in a table of 256 values, so that one loop nest
-//          serves e4m3, e5m2 and i8. A panel of B, 128 steps of k by 256 columns, is widened once
-//          for 32 rows of C; sums of a panel are multiplied by the factors of its blocks. Up to
-//          four columns, or rows where k is contiguous in B, are dot products without a panel.
-// Changes  against cache_tiled: types; the panel of B is a copy, of floats (or of integers).
+// Idea     8-bit operands: a table of 256 values decodes a byte, so one loop nest serves e4m3, e5m2
+//          and i8. A panel of B, 128 steps of k by 256 columns, is widened once per 32 rows of C;
+//          the sums of a panel are scaled by the factors of its blocks. Up to four columns, or rows
+//          if k is contiguous in B, are computed as dot products without a panel.
+// Changes  against cache_tiled: 8-bit types; the panel of B is widened to a copy in f32 (or 32-bit
+//          integers).
 // Cost     2 m n k operations of f32; B is widened m / 32 times.
-// Limits   the compiler's vectors. Integers are multiplied in 32 bits, one where the machine has
-//          instructions for four of 8.
+// Limits   vector width as compiled. Integers are multiplied in 32 bits, one product where
+//          VNNI-like instructions compute four 8-bit products.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -26,10 +27,10 @@ using namespace gemm_cpu;
 constexpr std::int64_t tile_rows = 32;
 constexpr std::int64_t tile_columns = 256;
 constexpr std::int64_t depth = gemm_scale_block;
-constexpr std::int64_t thin = 4;  // columns, or rows, up to which no panel is made
+constexpr std::int64_t thin = 4;  // maximum columns, or rows, computed without a panel
 static_assert(tile_columns % gemm_scale_block == 0);
 
-/// Values of the 256 bytes. Integers are kept modulo 2^32.
+/// Decoded values of the 256 bytes. Integers are kept modulo 2^32.
 template <class Sum>
 using Table = std::array<Sum, 256>;
 template <class T>
@@ -50,7 +51,7 @@ const Table<GemmSum<T>>& table_of() {
   return table;
 }
 
-/// One thread's memory.
+/// Buffers of one thread.
 template <class Sum>
 struct Tile {
   alignas(64) Sum b[depth][tile_columns];
@@ -63,7 +64,7 @@ struct Product {
   View<const std::uint8_t, 3> a, b;
   const Table<Sum>& of_a;
   const Table<Sum>& of_b;
-  View<const float, 3> scale_a, scale_b;  // without data: 1
+  View<const float, 3> scale_a, scale_b;  // without data, the factors are 1
   View<Out, 3> c;
   View<const Out, 3> bias, residual;
   Sum alpha, beta;
@@ -86,7 +87,7 @@ struct Product {
         batch(args.batch()),
         m(args.m()),
         n(args.n()),
-        k(args.alpha == 0.0 ? 0 : args.k()) {}  // then A and B are not to be read
+        k(args.alpha == 0.0 ? 0 : args.k()) {}  // A and B are not read if alpha is 0
 
   static View<const std::uint8_t, 3> bytes(ConstTensorRef operand) {
     operand.dtype = DType::u8;
@@ -97,7 +98,7 @@ struct Product {
     return tensor.data != nullptr ? tensor.view<const T, 3>() : View<const T, 3>{};
   }
 
-  /// The factor of sums of 128 steps of k.
+  /// Returns the scale factor of the sums of a block of 128 steps of k.
   [[nodiscard]] Sum factor(std::int64_t x, std::int64_t i, std::int64_t block,
                            std::int64_t j) const {
     Sum value = 1;
@@ -123,8 +124,8 @@ struct Product {
   struct Run {
     std::int64_t begin, count;
   };
-  /// A block of k for a few columns or rows, by dot products, whose four chains of sums overlap: a
-  /// panel would be mostly empty, or each of its elements stored in another page and used once.
+  /// Adds a block of k for a few columns or rows by dot products with four independent chains. A
+  /// panel would be mostly empty, or each of its elements stored to another page and used once.
   void add_dots(Tile<Sum>& tile, std::int64_t x, Run rows, Run columns, Run steps) const {
     for (std::int64_t i = 0; i < rows.count; ++i) {
       const std::uint8_t* const left = &a(x, rows.begin + i, steps.begin);
@@ -146,7 +147,7 @@ struct Product {
     }
   }
 
-  /// Up to 32 x 256 elements of C from (i0, j0) on.
+  /// Computes up to 32 x 256 elements of C from (i0, j0) on.
   void multiply(Tile<Sum>& tile, std::int64_t x, std::int64_t i0, std::int64_t j0) const {
     const std::int64_t rows = std::min(tile_rows, m - i0);
     const std::int64_t columns = std::min(tile_columns, n - j0);
@@ -209,8 +210,8 @@ Support supports(const Gemm::Args& args, const Context&) {
 Work work(const Gemm::Args& args, const Context& context) {
   const auto batch = static_cast<double>(args.batch()), m = static_cast<double>(args.m());
   const auto n = static_cast<double>(args.n()), k = static_cast<double>(args.k());
-  // An element of A is looked up, and a loop begun, for up to 256 columns; the panel of B is stored
-  // along its rows or across them, where each element is in another page.
+  // Decoding an element of A and starting a loop cost once per up to 256 columns; the panel of B is
+  // stored along its rows or across them, where each element is on another page.
   const bool along_k = args.b.strides[1] == 1;
   const bool is_thin = args.n() <= thin || (along_k && args.m() <= thin);
   const double down = std::ceil(m / tile_rows), along = std::ceil(n / tile_columns);

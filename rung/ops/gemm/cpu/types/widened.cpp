@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / widened
 //
-// Idea     the rungs for short sides read f32 in place. So bf16 and f16 are widened, a block at a
-//          time, into buffers that stay in L2, and each block's product is a call of gemm in f32,
-//          which chooses among those rungs. Sums are rounded to C's type once, while they are in
-//          L2.
-// Changes  against packed_simd: a copy in the operand's own order, along its contiguous axis,
-//          instead of panels; sums stay in L2 instead of a buffer of megabytes.
-// Cost     each element of A and B is widened once for each block of the other side: 0.06 ns;
-//          rounding a sum 0.08.
-// Limits   bf16 and f16 operands, contiguous in one direction; large products are better packed.
-//          Peers with bf16 instructions stay ahead: 0.3 to 0.7 of oneDNN.
+// Idea     the rungs for short sides read f32 in place. bf16 and f16 operands are widened, a block
+//          at a time, into buffers that stay in L2, and gemm in f32, which selects among those
+//          rungs, multiplies each pair of blocks. Sums are rounded to C's type once, while they are
+//          in L2.
+// Changes  against packed_simd: operands are widened in their own order, along the contiguous axis,
+//          instead of into panels; sums stay in L2 instead of a buffer of megabytes.
+// Cost     each element of A and B is widened once per block of the other side: 0.06 ns; rounding a
+//          sum takes 0.08 ns.
+// Limits   bf16 and f16 operands, contiguous in one direction; packed kernels are faster for large
+//          products. Peers with bf16 instructions stay ahead: 0.3 to 0.7 of oneDNN.
 // Source   measured here.
 #include <optional>
 
@@ -22,31 +22,31 @@ namespace {
 
 constexpr std::int64_t block_elements = 1 << 16;  // of A, B or sums: 256 KiB each
 
-/// The products of blocks are calls on a context of their own, which remembers its choice between
-/// them and has a workspace of its own.
+/// Context of the f32 products of blocks: separate from the caller's, so that it remembers its own
+/// choice and has its own workspace.
 struct Inner {
   std::optional<Context> context;
 };
 
 struct Blocks {
-  std::int64_t m, n, k;  // of a block
-  bool staged;           // sums wait in a buffer
+  std::int64_t m, n, k;  // of a block of the product
+  bool staged;           // sums accumulate in a buffer instead of C
 };
 
-/// `count` divided evenly, into parts of `most` at most.
+/// Returns the size of equal parts of `count`, each at most `most`.
 std::int64_t even_part(std::int64_t count, std::int64_t most) {
   return count <= most ? count : ceil_div(count, ceil_div(count, most));
 }
 
-/// Returns whether the copy of an operand is contiguous along columns, its second axis, or along
-/// rows.
+/// Returns whether the copy of an operand is contiguous along its second axis (columns) instead of
+/// its first (rows).
 bool along_columns(const Operand& x, std::int64_t rows, std::int64_t columns) {
   return x.column == 1 && (x.row != 1 || columns >= rows);
 }
 
 Blocks blocks_of(const Call& call) {
   // The longest k that leaves room for 16 rows and columns, so that accumulators are updated
-  // rarely; for 256 rows or columns where these are contiguous, so that whole lines are copied.
+  // rarely; 256 where rows or columns are contiguous, so that whole lines are copied.
   constexpr std::int64_t side = 16, long_side = 256;
   const bool a_along = along_columns(call.a, call.m, call.k);
   const bool b_along = along_columns(call.b, call.k, call.n);
@@ -54,13 +54,13 @@ Blocks blocks_of(const Call& call) {
                                      std::min(call.n, b_along ? long_side : side));
   const std::int64_t k = even_part(call.k, block_elements / room);
   const std::int64_t n = even_part(call.n, std::max<std::int64_t>(1, block_elements / k));
-  // C itself takes the sums where it can, and no later k is added.
+  // C accumulates the sums itself if it is direct and k is in one piece.
   const bool staged = !call.direct() || k < call.k;
   const std::int64_t rows = block_elements / (staged ? std::max(n, k) : k);
   return {even_part(call.m, std::max<std::int64_t>(1, rows)), n, k, staged};
 }
 
-/// A block of an operand, in f32.
+/// Widened block of an operand, in f32.
 struct Widened {
   float* data;
   bool along_columns;
@@ -73,7 +73,7 @@ struct Widened {
     const std::int64_t step = along_columns ? x.row : x.column;
     const void* from = at(x, call.in, batch, row, column);
     const CopyFunction<float>* copy = kernels<float>().copy[static_cast<int>(call.in)];
-    if (step == run) {  // one long run
+    if (step == run) {  // the block is one contiguous run
       pitch = run;
       copy(from, 0, 1, run * runs, data, 0);
     } else {
@@ -85,7 +85,7 @@ struct Widened {
     const Extents strides = along_columns ? Extents{pitch, 1} : Extents{1, pitch};
     return {static_cast<const float*>(data), Extents{rows, columns}, strides};
   }
-  /// Elements of a block of so many rows and columns.
+  /// Returns the elements of a widened block of `rows` x `columns`.
   [[nodiscard]] static std::int64_t size(bool along_columns, std::int64_t rows,
                                          std::int64_t columns) {
     return along_columns ? rows * copied_row<float>(columns) : columns * copied_row<float>(rows);
@@ -114,7 +114,7 @@ void widened(const Call& call, Context& context) {
     Sums<float> sums =
         block.staged ? Sums<float>{call, ks, batch, true, workspace + a_size + b_size, sums_row}
                      : make_sums<float>(call, ks, batch, nullptr, 0);
-    std::int64_t b_at = -1;  // the block of B that is there
+    std::int64_t b_at = -1;  // the block of B that is widened now
     for (std::int64_t j = 0; j < call.n; j += block.n) {
       for (std::int64_t i = 0; i < call.m; i += block.m) {
         a.rows = std::min(block.m, call.m - i);
@@ -180,17 +180,18 @@ Work work(const Gemm::Args& args, const Context& context) {
   const double by_k = static_cast<double>(ceil_div(call.k, block.k));
   const double blocks = static_cast<double>(call.batch) * by_m * by_n * by_k;
   Work work = product_work(call, block, context);
-  // Each is widened, and its sums are finished; B once for all rows where k is in one piece.
+  // Each block is widened and its sums are finished; B is widened once for all rows if k is in one
+  // piece.
   const double a = static_cast<double>(block.m * block.k);
   const double b = static_cast<double>(block.k * block.n) / (by_k == 1 ? by_m : 1);
   const double c = block.staged ? static_cast<double>(block.m * block.n) / by_k : 0;
   work.bytes = blocks * (work.bytes + (a + b + c) * (sizeof(float) + sizeof(f16)));
-  // By one thread, as it copies.
+  // Copies and epilogue run on one thread.
   work.operations =
       work.operations * blocks + vector_operations(finish_fmas(call, false)) * double{work.threads};
   work.steps = work.blocks * (1 + work.steps) + (a + b + c) * work.threads;
   work.blocks = blocks;
-  // Operands are widened again for each other block.
+  // Operands are widened again per block of the other side.
   if (by_k > 1 && by_m * by_n > 1) work.path = "again";
   work.launches = 1;
   return work;
