@@ -4,10 +4,10 @@
 //   C = act(alpha op(A) op(B) + beta C + bias) + residual        for each matrix of a batch
 //
 // Shapes   op(A): m x k, op(B): k x n, C: m x n, each optionally with a batch axis in front. A or B
-//          without one (or with an extent of 1) is shared by the whole batch. A vector is a matrix
-//          with one row or column. bias: n (a value a column), m x 1 (a value a row), or m x n;
-//          residual likewise.
-// Strides  any, zero (broadcast) in all but C, too; C must not overlap itself.
+//          without a batch axis (or with an extent of 1) is shared by the whole batch. A vector is
+//          a matrix with one row or column. bias: n (a value per column), m x 1 (a value per row),
+//          or m x n; residual has the same forms.
+// Strides  any, including zero (broadcast) in all tensors but C; C must not overlap itself.
 // Types    A, B, C all f32 or all f64; A, B bf16 or f16 with C the same or f32; A e4m3 or e5m2, B
 //          e4m3 or e5m2, independently, with C f32, f16 or bf16; A, B i8 with C i32. bias and
 //          residual as C. Sums are kept in f32 (f64 for f64), to which alpha and beta are rounded.
@@ -81,12 +81,13 @@ struct GemmProblem {
   ConstTensorRef residual = {};  // added last; left out: none
 };
 
-/// All products of a list: of any shapes and types, each as gemm() makes it. No C may overlap a
-/// tensor of another product; all are looked at before the first one is begun. Options hold for all
-/// of them and have neither bias, residual nor scales. On a GPU small products share launches, up
-/// to 200 each; those that a kernel of their own makes in less time have it. A pick of `grouped`
-/// makes all in shared launches, of another rung each by that rung. Errors name the product, from 0
-/// on. An empty list is allowed.
+/// Computes all products of a list, of any shapes and types, each as gemm() would. No C may overlap
+/// a tensor of another product; all products are validated before the first is computed. Options
+/// apply to every product and must have no bias, residual or scales. On a GPU small products share
+/// launches, up to 200 each; a product that its own kernel computes in less time has its own
+/// launch. A pick of `grouped` puts all products into shared launches; a pick of another rung runs
+/// each product by that rung. Errors name the index of the product, from 0. An empty list is
+/// allowed.
 RUNG_API void gemm_grouped(Context& context, std::span<const GemmProblem> problems,
                            const GemmOptions& options = {}, Pick pick = best);
 

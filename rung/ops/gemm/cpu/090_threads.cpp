@@ -351,8 +351,8 @@ void multiply(const Call& call, const Kernels<T>& ks, const Blocking& block, std
   }
 }
 
-// Pieces of k have one length for any number of threads, because accumulators restart in each; the
-// length is the best for two threads (BlockLimits). The workspace stays under 32 MiB: 8 MiB hold the
+// Pieces of k have one length for any number of threads, because accumulators restart in each: the
+// best length for two threads (BlockLimits). The workspace stays under 32 MiB, 8 MiB of it for the
 // panels of A.
 constexpr std::int64_t piece_bytes = 4096, bytes_of_a = 8 << 20;
 

@@ -7,8 +7,8 @@
 namespace rung {
 namespace {
 
-// Whole tiles of every rung of the f32 ladder; then tensor cores in the type that they take; then
-// what a rung of its own was written for: a k that is split, rows that begin anywhere, a few rows.
+// Problems that fill whole tiles of every rung of the f32 ladder; tensor cores in each operand
+// type; then the special case of each specialized rung: split-K, unaligned rows, few rows.
 constexpr ExplainProblem explain_list[] = {
     {"f32 256x256x64"},
     {"f32 256x256x64,tf32"},

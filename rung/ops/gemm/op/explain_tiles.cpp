@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm: the tiles of the CPU's ladder, as its rungs' files have them.
+// gemm: the tile sizes of the CPU ladder, copied from its rungs' files.
 #include "rung/harness/explain_tiles.hpp"
 
 #include "rung/cpu/isa.hpp"
@@ -14,7 +14,7 @@ ExplainProduct tiles_of(const Problem& problem) {
   product.m = static_cast<double>(problem.extents[0]);
   product.n = static_cast<double>(problem.extents[1]);
   product.k = static_cast<double>(problem.extents[2]);
-  // Vectors of a register tile's row are the machine's.
+  // A row of a register tile is a fixed number of vectors, so its length depends on the machine.
   const double strip = cpu::isa() == cpu::Isa::avx512 ? 64 : 16;
   product.tiles = {
       {.rung = "naive_ijk", .rows = 1, .columns = 1, .cache_rows = 1},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm: the operator's object, its rung list, and what every call goes through.
+// gemm: the operator object, its rung list, and the checks that every call passes.
 #include "rung/ops/gemm/op/gemm.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +21,8 @@ const Operator<Gemm> self;
 
 [[noreturn]] void reject(const std::string& message) { rung::reject(Gemm::name, message); }
 
-/// A matrix, or a batch of them, as three axes; a missing batch axis has extent 1.
+/// Returns a matrix, or a batch of matrices, as a tensor of three axes; a missing batch axis has
+/// extent 1.
 template <class Void>
 BasicTensorRef<Void> with_batch(const BasicTensorRef<Void>& tensor, const char* name,
                                 bool transpose) {
@@ -47,13 +48,13 @@ BasicTensorRef<Void> with_batch(const BasicTensorRef<Void>& tensor, const char* 
   return result;
 }
 
-/// The shape of a matrix, or of a batch of them, as the caller gave it.
+/// Shape of a matrix, or of a batch of matrices, as passed by the caller.
 struct Given {
   const char* name;
   const Extents& shape;
   bool transposed = false;
 
-  /// Returns the extent of op(): axis 0 has its rows, axis 1 its columns.
+  /// Returns an extent of op(): axis 0 is its rows, axis 1 its columns.
   [[nodiscard]] std::int64_t extent(int axis) const {
     return shape[shape.rank - 2 + (transposed ? 1 - axis : axis)];
   }
@@ -62,7 +63,8 @@ struct Given {
   }
 };
 
-/// "; did you mean transpose_b?" where a and b would fit c if transposed otherwise; or "".
+/// Returns "; did you mean transpose_b?" if other transpose flags would make a and b fit c; else
+/// "".
 std::string other_transposes(const Given& a, const Given& b, const Given& c) {
   for (const int flipped : {2, 1, 3}) {  // bit 0: a, bit 1: b
     const bool flip_a = (flipped & 1) != 0;
@@ -82,7 +84,7 @@ std::string other_transposes(const Given& a, const Given& b, const Given& c) {
   return "";
 }
 
-/// The extents m, n and k are the same in both operands that have them.
+/// Throws unless m, n and k are equal in the two operands that have each.
 void require_equal_extents(const Given& a, const Given& b, const Given& c) {
   const auto require_equal = [&](const char* extent, const Given& one, int one_axis,
                                  const Given& other, int other_axis) {
@@ -99,7 +101,7 @@ void require_equal_extents(const Given& a, const Given& b, const Given& c) {
   require_equal("extents n", b, 1, c, 1);
 }
 
-/// Lets an operand of one matrix serve the whole batch.
+/// Gives an operand of one matrix a batch stride of 0, so that it serves the whole batch.
 void share(ConstTensorRef& operand, const Given& given, const Given& c, std::int64_t batch) {
   if (operand.shape[0] == batch) return;
   if (operand.shape[0] != 1) {
@@ -111,8 +113,8 @@ void share(ConstTensorRef& operand, const Given& given, const Given& c, std::int
   operand.strides[0] = 0;
 }
 
-/// Spreads bias (or residual) over C as NumPy broadcasts: axes are matched from the last one
-/// backwards.
+/// Broadcasts bias (or residual) over C by NumPy's rules: axes are matched from the last one
+/// backward.
 ConstTensorRef spread(const char* name, const ConstTensorRef& bias, const TensorRef& c) {
   ConstTensorRef result = bias;
   result.shape = c.shape;
@@ -134,7 +136,8 @@ ConstTensorRef spread(const char* name, const ConstTensorRef& bias, const Tensor
   return result;
 }
 
-/// Factors of blocks as three axes; one matrix of them may serve the whole batch.
+/// Returns scale factors of blocks as a tensor of three axes; one matrix of them may serve the
+/// whole batch.
 ConstTensorRef block_scales(const char* name, const ConstTensorRef& scale, std::int64_t batch,
                             std::int64_t rows, std::int64_t columns) {
   if (scale.dtype != DType::f32) {
@@ -172,7 +175,8 @@ bool accepted_types(DType a, DType b, DType c) {
   }
 }
 
-/// Integers have no fractions, and no function but relu.
+/// Throws unless alpha and beta are whole numbers and the activation is none or relu, for integer
+/// operands.
 void check_integers(const Gemm::Args& args) {
   const auto require_whole = [](const char* name, double factor) {
     if (std::floor(factor) == factor && std::abs(factor) <= 0x7fffffff) return;

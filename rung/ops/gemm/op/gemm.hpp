@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs of gemm() see of a call, and what the workbench knows of it.
-// The contract: gemm.hpp.
+// Interface of gemm() to its rungs and to the workbench: arguments, costs, problems.
+// rung/ops/gemm/gemm.hpp states the contract.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace rung {
 template <class T>
 using GemmSum = std::conditional_t<std::is_same_v<T, std::int8_t>, std::uint32_t, Accumulator<T>>;
 
-/// alpha or beta, of a valid call, as the sums' type.
+/// Returns alpha or beta of a valid call, converted to the type of the sums.
 template <class Sum>
 constexpr Sum gemm_factor(double factor) {
   if constexpr (std::is_integral_v<Sum>) {
@@ -30,7 +30,7 @@ constexpr Sum gemm_factor(double factor) {
   }
 }
 
-/// Elements of k, and of n, that share a factor.
+/// Block size along k and n of the scale factors.
 inline constexpr std::int64_t gemm_scale_block = 128;
 
 struct RUNG_API Gemm {
@@ -72,12 +72,12 @@ struct RUNG_API Gemm {
     [[nodiscard]] std::int64_t m() const { return c.shape[1]; }
     [[nodiscard]] std::int64_t n() const { return c.shape[2]; }
     [[nodiscard]] std::int64_t k() const { return a.shape[2]; }
-    /// Returns whether A and B are e4m3, e5m2 or i8, which few rungs take.
+    /// Returns whether A and B are e4m3, e5m2 or i8, which few rungs support.
     [[nodiscard]] bool has_bytes() const { return size_of(a.dtype) == 1; }
     [[nodiscard]] bool has_scales() const {
       return scale_a.data != nullptr || scale_b.data != nullptr;
     }
-    /// Returns whether anything follows alpha * A * B + beta * C.
+    /// Returns whether a bias, residual or activation follows alpha * A * B + beta * C.
     [[nodiscard]] bool has_epilogue() const {
       return bias.data != nullptr || residual.data != nullptr || activation != Activation::none;
     }
@@ -92,8 +92,8 @@ struct RUNG_API Gemm {
   static void bind(Args& args);
 
   static Cost cost(const Args& args);
-  /// Returns the traffic of a kernel that computes C in such tiles and reads a strip of A and one
-  /// of B per tile.
+  /// Returns the traffic of a kernel that computes C in tiles of the given extents and reads a
+  /// strip of A and a strip of B per tile.
   static Cost traffic(const Args& args, const TileExtents& tile);
   static void reference(const Args& args, Oracle& oracle);
   static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm_grouped: looks at all products of a list, then makes those that share a launch, then others.
+// gemm_grouped: validates all products of a list, computes those that share launches, then the
+// rest.
 #include "rung/ops/gemm/op/grouped.hpp"
 
 #include <fmt/format.h>
@@ -35,7 +36,7 @@ Gemm::Call call_of(const GemmProblem& problem, const GemmOptions& options) {
           .precision = options.precision};
 }
 
-/// Runs f for a product; what it throws names that product.
+/// Calls f for product i and adds the product's index to the message of any Error.
 template <class F>
 decltype(auto) of_product(std::size_t i, const F& f) {
   try {
@@ -45,14 +46,14 @@ decltype(auto) of_product(std::size_t i, const F& f) {
   }
 }
 
-/// A range of memory that a product reads or writes.
+/// Memory range that a product reads or writes.
 struct Use {
   ByteRange range;
   std::size_t product;
   bool written;
 };
 
-/// No result overlaps the tensors of another product.
+/// Throws if a result overlaps a tensor of another product.
 void require_apart(std::span<const GemmProblem> problems) {
   std::vector<Use> uses;
   for (std::size_t i = 0; i < problems.size(); ++i) {
@@ -69,7 +70,8 @@ void require_apart(std::span<const GemmProblem> problems) {
   }
   std::sort(uses.begin(), uses.end(),
             [](const Use& x, const Use& y) { return x.range.begin < y.range.begin; });
-  // Ends of the outputs that begin before: the furthest one, and the furthest of another product.
+  // Of the ranges that begin earlier: the one with the largest end, and the one with the largest
+  // end that belongs to another product.
   struct Furthest {
     Use one{}, other{};
     void add(const Use& use) {
@@ -107,7 +109,7 @@ const GroupedKernel* kernel_of(const Context& context) {
   return nullptr;
 }
 
-/// Returns whether a product goes into a shared launch.
+/// Returns whether a product is computed in a shared launch.
 bool shares(const GroupedKernel* kernel, const Gemm::Args& args, const Context& context,
             Pick pick) {
   if (kernel == nullptr) return false;
@@ -158,12 +160,12 @@ void gemm_grouped(Context& context, std::span<const GemmProblem> problems,
         shared.push_back(args);
         return;
       }
-      choose<Gemm>(args, context, pick);  // an Error, where there is none
+      choose<Gemm>(args, context, pick);  // throws if no rung supports the product
       alone.push_back(i);
     });
   }
   require_apart(problems);
-  // One launch for each pair of types.
+  // One launch per pair of operand and result types.
   while (!shared.empty()) {
     const auto others =
         std::stable_partition(shared.begin(), shared.end(), [&, first = shared.front()](auto& one) {

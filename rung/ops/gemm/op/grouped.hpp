@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that make all products of a list in one launch: how they make themselves known to
-// gemm_grouped(). Internal to gemm.
+// Registry of kernels that compute all products of a list in one launch, for gemm_grouped().
+// Internal to gemm.
 #pragma once
 
 #include <span>
@@ -14,13 +14,13 @@ struct GroupedKernel {
   std::string_view name;
   Backend backend;
   Support (*supports)(const Gemm::Args&, const Context&);
-  /// Returns the time that a product adds to a list that fills the device.
+  /// Returns the time that a product adds to a list that fills the device, in seconds.
   double (*seconds)(const Gemm::Args&, const Context&);
-  /// Computes products that have one type of operands, one of results, and the same options.
+  /// Computes products that all have the same operand type, result type and options.
   void (*run)(std::span<const Gemm::Args>, Context&);
   const GroupedKernel* next = nullptr;
 
-  /// Adds itself to the list, before main().
+  /// Adds the kernel to the registry, before main().
   GroupedKernel(std::string_view kernel, Backend where,
                 Support (*takes)(const Gemm::Args&, const Context&),
                 double (*time)(const Gemm::Args&, const Context&),

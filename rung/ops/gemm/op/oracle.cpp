@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm: what it must cost, what it must give, and how far a rung may be off.
+// gemm: minimum cost, reference results, and the error tolerance of a rung.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,8 +14,8 @@
 namespace rung {
 namespace {
 
-/// An element in the type of sums; 8-bit floats from a table of all 256, since a reference widens
-/// each of them once per row of C.
+/// Converts an element to the type of sums. 8-bit floats use a table of all 256 values, because a
+/// reference widens each element once per row of C.
 template <class T>
 Accumulator<T> widened(T value) {
   if constexpr (std::is_class_v<T> && sizeof(T) == 1) {
@@ -32,7 +32,7 @@ Accumulator<T> widened(T value) {
   }
 }
 
-/// One row of C in Real: double, or long double where the operands are double already.
+/// Computes one row of C in Real: double, or long double for double operands.
 template <class T, class B, class C, class Real>
 void reference_row(const Gemm::Args& args, std::int64_t batch, std::int64_t row, double* value,
                    double* magnitude) {
@@ -60,7 +60,7 @@ void reference_row(const Gemm::Args& args, std::int64_t batch, std::int64_t row,
       sum[static_cast<std::size_t>(column)] += term;
       size[static_cast<std::size_t>(column)] += std::abs(term);
     };
-    // B in the order of its memory; terms of a column are added in the same order either way.
+    // Traverses B in memory order; the terms of a column are added in the same order either way.
     if (std::abs(b.strides[1]) < std::abs(b.strides[2])) {
       for (std::int64_t column = 0; column < args.n(); ++column) {
         for (std::int64_t k = 0; k < args.k(); ++k) add(k, column);
@@ -110,7 +110,7 @@ Cost Gemm::cost(const Args& args) {
   const auto m = static_cast<double>(args.m());
   const auto n = static_cast<double>(args.n());
   const auto k = static_cast<double>(args.k());
-  // An operand shared by the batch is read once.
+  // An operand shared by the batch counts once.
   const double a_count = args.a.strides[0] == 0 ? 1 : batch;
   const double b_count = args.b.strides[0] == 0 ? 1 : batch;
   const double in = static_cast<double>(size_of(args.a.dtype));
@@ -138,7 +138,7 @@ Cost Gemm::traffic(const Args& args, const TileExtents& tile) {
   const auto m = static_cast<double>(args.m());
   const auto n = static_cast<double>(args.n());
   const double k = args.alpha == 0 ? 0.0 : static_cast<double>(args.k());
-  // A is read once for each column of tiles, B once for each row of them.
+  // A is read once per column of tiles, B once per row of tiles.
   const double a_reads = tiles_of(args.n(), tile.columns);
   const double b_reads = tiles_of(args.m(), tile.rows);
   const double c_accesses = (args.beta != 0 ? 2.0 : 1.0) + (args.bias.data != nullptr ? 1.0 : 0.0) +
@@ -181,21 +181,21 @@ Tolerance Gemm::tolerance(const Args& args, const RungInfo& rung, Values values)
   if (args.a.dtype == DType::i8) return {};  // exact
   const double unit = epsilon(args.a.dtype == DType::f64 ? DType::f64 : DType::f32) / 2;
   const auto k = static_cast<double>(args.k());
-  // The bound that gemm.hpp promises. That it grows with k would let a lost term hide in a long
-  // sum; small whole numbers, whose sums are exact in any order, must therefore agree in every bit.
-  // Not so with an alpha of .3: quarters stay exact, others round in the epilogue.
+  // The bound that gemm.hpp promises. It grows with k, so a lost term could hide in a long sum.
+  // Small whole numbers, whose sums are exact in any order, must therefore agree in every bit.
+  // Exception: factors that are not multiples of 1/4, such as alpha = .3, round in the epilogue.
   const auto quarters = [](double factor) { return std::floor(4 * factor) == 4 * factor; };
   const bool exact = quarters(args.alpha) && quarters(args.beta);
   double roundings = values != Values::integers ? k + 4 : exact ? 0 : 4;
   double operand_error = 0;
   if (args.precision == Precision::tf32) {
-    // Both operands keep 11 significant bits, and tensor cores truncate where others round.
+    // Operands keep 11 significant bits, and tensor cores truncate instead of rounding.
     roundings *= 4;
     operand_error = values == Values::integers ? 0 : 2 * 0x1p-11;
   } else if (size_of(args.a.dtype) <= 2) {
     roundings *= 2;
   }
-  // Tensor cores' sums of 128 products of 8-bit floats; small whole numbers are exact in them.
+  // Error of tensor-core sums of 128 products of 8-bit floats; small whole numbers are exact.
   const bool tensor_cores = rung.peer || rung.name == "fp8_wgmma";
   if (args.has_bytes() && tensor_cores && values != Values::integers) operand_error = 0x1p-9;
   Tolerance tolerance;
@@ -203,11 +203,11 @@ Tolerance Gemm::tolerance(const Args& args, const RungInfo& rung, Values values)
   tolerance.relative = epsilon(args.c.dtype) / 2 * 1.01;
   if (args.activation != Activation::none) {
     tolerance.magnitude *= 1.13;      // the steepest slope, gelu's
-    tolerance.magnitude += 4 * unit;  // gelu multiplies by x what erf gives to a few units
+    tolerance.magnitude += 4 * unit;  // gelu multiplies x by an erf with an error of a few units
     tolerance.relative += 8 * unit;
     tolerance.absolute += 4 * unit;
   }
-  // Results under the smallest normal number are rounded to a fixed step.
+  // Results below the smallest normal number are rounded to a fixed step.
   const double smallest = args.c.dtype == DType::f16   ? 0x1p-24
                           : args.c.dtype == DType::f64 ? 0x1p-1074
                                                        : 0x1p-149;

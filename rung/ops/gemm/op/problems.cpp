@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm: the problems it is checked and timed on, how they are made, and its command line.
+// gemm: the problems for checks and timings, how they are built, and the command line.
 #include <fmt/format.h>
 
 #include <array>
@@ -34,13 +34,14 @@ Precision parse_precision(std::string_view text) {
               fmt::format("gemm: precision '{}'; accepted: full, tf32, split", text));
 }
 
-/// C's type where none is given: 8-bit operands have results of more bits.
+/// Returns C's default type: 8-bit operands have results of more bits.
 DType default_result(DType operands) {
   if (operands == DType::i8) return DType::i32;
   return size_of(operands) == 1 ? DType::bf16 : operands;
 }
 
-// Square and neither; a few rows, columns or terms; many terms; batches of small ones; epilogues.
+// Square and rectangular shapes; few rows, columns or terms; long sums; batches of small products;
+// epilogues.
 constexpr std::string_view survey_patterns[] = {
     "(f32*3|bf16|f16|f64) 1..4096x1..4096x1..4096(|,ta|,tb|,ta,tb)",
     "(f32*3|bf16|f16|f64) 1..16x1..16384x1..16384(|,ta|,tb)",
@@ -55,7 +56,7 @@ constexpr std::string_view survey_patterns[] = {
      "1..4096x1..4096x1..4096,out=f32)(|,ta|,tb)"),
     "(e4m3|e5m2|i8) 1..4096x1..4096x1..4096(|,ta|,tb)(|,residual)",
     "e4m3 1..4096x1..4096x1..4096,tb(|,scaled)(|,b=e5m2)(|,out=f32|,out=f16)",
-    // Decoding: few tokens by a layer's weights. Then prompts, and large products.
+    // Decoding: few tokens times a layer's weights. Then prompts, and large products.
     "(bf16*3|f16|f32) 1..64x64..32768x64..16384(|,tb*3)",
     "(bf16*3|f16|f32*2|f64) 64..8192x64..16384x64..8192(|,ta|,tb)",
     "(f32 64..8192x64..8192x64..8192,(tf32|split)|e4m3 64..8192x64..16384x64..8192,tb)",
@@ -65,8 +66,8 @@ const Survey<Gemm> survey{survey_patterns};
 }  // namespace
 
 std::vector<Problem> Gemm::check_problems(Backend backend) {
-  // Degenerate and ragged shapes around every tile size in use, each option alone and together,
-  // every type. Small enough for the simulated GPU.
+  // Degenerate shapes and shapes around the edges of every tile size, each option alone and
+  // combined, every type. Small enough for the simulated GPU.
   std::vector<Problem> problems = Problem::parse_all({
       "f32 0x4x3",
       "f32 4x0x3",
@@ -110,7 +111,7 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
       "f16 29x33x47,ta",
       "f16 24x40x64,out=f32,bias_rows",
       "f16 18x18x18,batch=2,gelu",
-      // Shapes that TMA takes: lines of a multiple of 16 bytes.
+      // Shapes that TMA supports: rows of a multiple of 16 bytes.
       "bf16 8x8x8",
       "bf16 64x32x24,ta",
       "f16 40x48x72,tb",
@@ -129,7 +130,7 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
       "f32 16x132x140,tb",
       "f32 1x3x2001",
       "f32 3x2x2001,ta",
-      // Long enough for blocks to share a sum; few rungs that pad it to a tile take f64.
+      // Sums long enough for blocks to share; f64, which few rungs that pad k to a tile support.
       "f64 1x2x9001,tb,beta=1",
       "f64 3x2x9001,ta",
       "f64 70x66x150,tb",
@@ -138,7 +139,7 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
       "f32 64x64x64,split",
       "f32 37x50x141,split,ta,beta=1,bias",
       "f32 20x136x70,split,tb,batch=2,gelu",
-      // A residual; 8-bit floats, with factors of blocks; integers.
+      // Residual; 8-bit floats with block scales; integers.
       "f32 33x21x40,residual",
       "f32 65x64x36,tb,beta=1,bias,relu,residual",
       "f64 20x30x10,residual,tanh",
@@ -166,7 +167,7 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
   });
   if (backend == Backend::simt) return problems;
   if (backend == Backend::cuda) {
-    // Tensor cores: the edges of their tiles, more tiles than SMs, slices of k, every layout.
+    // Tensor cores: tile edges, more tiles than SMs, split-K, every layout.
     const std::vector<Problem> tensor_cores = Problem::parse_all({
         "bf16 128x256x64",
         "bf16 264x520x136",
@@ -198,7 +199,7 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
         "f64 1000x520x264,ta,beta=1,bias",
         "f64 64x64x33000,ta,tb",
         "f64 1025x1023x511,gelu",
-        // Few rows or columns, slices of k; short k; sliced k; split operands.
+        // Few rows or columns; split-K; short k; sliced k; split operands.
         "f32 1x4096x4096",
         "f32 16x2050x4100,tb",
         "f32 64x5x65536",
@@ -225,7 +226,7 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
     });
     problems.insert(problems.end(), tensor_cores.begin(), tensor_cores.end());
   }
-  // Shapes that cross cache blocks and reach the paths for large, skinny and long problems.
+  // Shapes that cross cache blocks and select the rungs for large, skinny and long problems.
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 100x100x100",
       "f32 128x128x128",

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / blis: the peer BLIS through its own typed interface, bli_sgemm and bli_dgemm.
 //
-// Kernels  BLIS 0.9 falls back to generic C kernels on AMD processors newer than Zen 3. It is given
-//          the configuration by number; numbers differ between versions, so they are looked up by
-//          name first. RUNG_PEER_BLIS_ARCH chooses another configuration by name.
-// Vectors  n = 1 and m = 1 go to gemv: as fast as gemm (16.7 Gflop/s at 4096 on one Zen 5 core),
-//          though it never uses a second thread.
+// Kernels  BLIS 0.9 falls back to generic C kernels on AMD processors newer than Zen 3. It takes
+// the configuration as a number that differs between versions, so numbers are looked up by name
+// first. RUNG_PEER_BLIS_ARCH selects another configuration by name.
+// Vectors  n = 1 and m = 1 use gemv: as fast as gemm (16.7 Gflop/s at 4096 on one Zen 5 core), but
+// single-threaded.
 // Limits   no bf16; no bias, no activation.
 #include <cstdlib>
 #include <string>
@@ -19,7 +19,7 @@ namespace rung {
 namespace {
 
 using Size = std::int64_t;  // BLIS's dim_t and inc_t
-constexpr int as_is = 0;    // its trans_t and conj_t
+constexpr int as_is = 0;    // trans_t and conj_t: no transpose, no conjugate
 
 template <class T>
 using GemmFunction = void(int transpose_a, int transpose_b, Size m, Size n, Size k, const T* alpha,
@@ -38,7 +38,7 @@ std::string_view configuration() {
     case cpu::Isa::avx2:
       return "haswell";
     default:
-      return "";  // its own choice
+      return "";  // the library's default
   }
 }
 
@@ -66,7 +66,7 @@ struct Blis {
     library.require(arch_name, "bli_arch_string");
     library.require(initialize, "bli_init");
     if (!library.present()) return;
-    // The choice is read by the first initialization. The list of names ends with "generic".
+    // The first initialization reads the configuration. The list of names ends with "generic".
     std::string number;
     const std::string_view wanted = configuration();
     for (int id = 0; !wanted.empty() && number.empty(); ++id) {

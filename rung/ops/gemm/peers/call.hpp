@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the gemm peers share: a call of ours in the terms of BLAS.
+// Shared by the gemm peers: the arguments of a call in BLAS terms.
 //
 // A BLAS matrix has contiguous rows or contiguous columns; a flag says which of the two for A
 // and B, and C's rows are contiguous. C with contiguous columns is handled by computing its
@@ -21,8 +21,8 @@ namespace rung::peer {
 struct Matrix {
   std::byte* data = nullptr;      // operands are only read; one type serves all three
   std::int64_t batch_stride = 0;  // bytes
-  std::int64_t leading = 0;  // elements from one row to the next; of the transpose if transposed
-  bool transposed = false;   // columns are contiguous, not rows
+  std::int64_t leading = 0;  // elements between rows, or between columns if transposed
+  bool transposed = false;   // columns are contiguous instead of rows
   bool valid = false;
 };
 
@@ -31,7 +31,7 @@ struct Call {
   Matrix a, b, c;
 };
 
-/// Reads a matrix of the last two axes. Extents of 1 have no stride that matters.
+/// Returns the BLAS view of the last two axes. The stride of an extent of 1 is ignored.
 inline Matrix matrix(const ConstTensorRef& tensor) {
   const std::int64_t rows = tensor.shape[1];
   const std::int64_t columns = tensor.shape[2];
@@ -68,7 +68,7 @@ inline Call call_of(const Gemm::Args& args) {
   return call;
 }
 
-/// Rejects the calls that no BLAS supports.
+/// Rejects calls that no BLAS supports.
 inline Support supports_call(const Gemm::Args& args, std::int64_t largest_integer) {
   if (args.has_epilogue()) return unsupported("a BLAS call has no bias and no activation");
   if (args.batch() == 0 || args.m() == 0 || args.n() == 0) return supported;
@@ -98,7 +98,8 @@ void for_each_matrix(const Gemm::Args& args, One&& one) {
   }
 }
 
-/// y = op(A) x, which a call with n = 1 or m = 1 is: libraries have better code for it than gemm.
+/// Arguments of y = op(A) x, for calls with n = 1 or m = 1: libraries compute these faster by gemv
+/// than by gemm.
 struct VectorCall {
   Matrix matrix;
   std::int64_t rows, columns;  // of op(A)
@@ -119,9 +120,9 @@ inline VectorCall vector_call(const Call& call) {
           call.c.data, 1};
 }
 
-/// The context's threads, or one for a problem that several slow down in libraries that start them
-/// for any size: 64^3 falls from 82 to 31 Gflop/s in BLIS 0.9 and from 175 to 61 in Eigen 3.4 with
-/// the second thread of a Zen 5. From 256^3 on both gain.
+/// Returns the context's thread count, or 1 for problems that more threads slow down in libraries
+/// that start them for any size: 64^3 falls from 82 to 31 Gflop/s in BLIS 0.9 and from 175 to 61 in
+/// Eigen 3.4 with the second thread of a Zen 5. From 256^3 on, both gain.
 inline int useful_threads(const Gemm::Args& args, const Context& context) {
   const double operations =
       static_cast<double>(args.m()) * static_cast<double>(args.n()) * static_cast<double>(args.k());

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / clblast: the peer CLBlast, CLBlastSgemm, on the context's queue.
 //
-// Kernels  CLBlast compiles its kernels for the device on first use, with parameters that it knows
-//          for the device's name, else with its defaults: a device that nobody tuned it for, PoCL
-//          on a new CPU among them, has less than its best.
-// Vectors  go to gemm, too: CLBlast 1.5's gemv reads y where beta is 0, and passes on its NaN.
+// Kernels  CLBlast compiles its kernels on first use, with parameters from its tuning database for
+// the device's name, else with defaults: an untuned device, such as PoCL on a new CPU, stays below
+// its best.
+// Vectors  use gemm too: CLBlast 1.5's gemv reads y even if beta is 0, and propagates its NaN.
 // Limits   f32; no bias, no activation.
 #include <string>
 
@@ -38,7 +38,7 @@ ClBlast& clblast() {
 
 Support present() { return clblast().library.present(); }
 
-/// It has no function that says its version.
+/// Returns the description of the library, which has no version function.
 std::string about() { return "CLBlast 1, its parameters for this device or its defaults"; }
 
 Support supports(const Gemm::Args& args, const Context&) {
@@ -46,7 +46,7 @@ Support supports(const Gemm::Args& args, const Context&) {
   return peer::supports_call(args, peer::int32_limit);
 }
 
-/// A matrix as CLBlast takes it.
+/// Matrix operand in CLBlast's terms.
 struct Operand {
   cl_mem buffer;
   std::size_t start;  // in elements

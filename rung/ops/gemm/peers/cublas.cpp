@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm / cublas: the peer cuBLASLt, the best of the algorithms that its heuristics propose.
+// gemm / cublas: the peer cuBLASLt, the fastest of the algorithms that its heuristics propose.
 //
-// The first run of a layout times up to eight proposals on the caller's own operands, into scratch
-// memory, and keeps the fastest; later runs make one call. While a CUDA graph is being captured
-// nothing can be timed: a layout that is new then takes the first proposal.
+// The first run of a layout times up to eight proposals on the caller's operands, writing to
+// scratch memory, and keeps the fastest; later runs make one call. Timing is impossible during the
+// capture of a CUDA graph: a new layout then uses the first proposal.
 //
 // Precision  f32 in full (CUBLAS_COMPUTE_32F) unless tf32 is requested; f16 and bf16 with f32 sums.
 //            e4m3 with f32 sums that are promoted as ours (no "fast accumulation"); i8 with i32.
@@ -58,14 +58,14 @@ Types types_of(const Gemm::Args& args) {
           is_double ? CUBLAS_COMPUTE_64F : single};
 }
 
-/// Everything about one layout that does not change from run to run.
+/// Cached state of one layout.
 struct Plan {
-  Gemm::Args args;  // what it was made for
+  Gemm::Args args;  // arguments it was made for
   Device device;
   cublasLtHandle_t handle = nullptr;
   Owned<cublasLtMatmulDesc_t> operation;
   Owned<cublasLtMatrixLayout_t> left, right, result;
-  std::vector<cublasLtMatmulAlgo_t> algorithms;  // one, once they have been timed
+  std::vector<cublasLtMatmulAlgo_t> algorithms;  // reduced to one after timing
 
   [[nodiscard]] bool serves(const Gemm::Args& other) const {
     return same_layout(args.a, other.a) && same_layout(args.b, other.b) &&
@@ -74,8 +74,8 @@ struct Plan {
   }
 };
 
-/// cuBLAS stores by columns, so that its first operand is our B, its second our A, and its result
-/// has n rows and m columns: the transposed product.
+/// Describes a matrix to cuBLAS, which is column-major: its first operand is our B, its second our
+/// A, and its result has n rows and m columns (the transposed product).
 void describe(Owned<cublasLtMatrixLayout_t>& layout, cudaDataType_t type, const Matrix& matrix,
               std::int64_t rows, std::int64_t columns, const Gemm::Args& args, DType dtype) {
   const auto batch = static_cast<int>(args.batch());
@@ -93,7 +93,7 @@ void describe(Owned<cublasLtMatrixLayout_t>& layout, cudaDataType_t type, const 
         "setting the distance within the batch");
 }
 
-/// Fills plan.algorithms; leaves it empty where the library has none.
+/// Fills plan.algorithms; leaves it empty if the library proposes none.
 void propose(Plan& plan, const Call& call) {
   CublasLt& library = cublas();
   Owned<cublasLtMatmulPreference_t> preference;
@@ -104,10 +104,11 @@ void propose(Plan& plan, const Call& call) {
           "setting a preference");
   };
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
-  // Partial sums are added in the type of the arithmetic: in 16 bits the result would not be C's.
+  // Partial sums are added in the compute type: in 16 bits the result would be less accurate than
+  // C's type.
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
       static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
-  // A plan serves all calls of the same alignment up to 16 bytes, so more is not promised.
+  // A plan serves all calls of the same alignment, up to 16 bytes, so it requires no larger one.
   const auto alignment = [](const std::byte* data) {
     const auto address = reinterpret_cast<std::uintptr_t>(data) | 16;
     return static_cast<std::uint32_t>(address & (~address + 1));
@@ -127,8 +128,8 @@ void propose(Plan& plan, const Call& call) {
   }
 }
 
-/// Handles stay until the process ends: the library owns device memory that must not be freed after
-/// the driver has shut down.
+/// Returns the device's library handle. Handles stay until the process ends: the library owns
+/// device memory that must not be freed after the driver has shut down.
 cublasLtHandle_t handle_of(int device) {
   static std::vector<cublasLtHandle_t> handles;
   if (handles.size() <= static_cast<std::size_t>(device)) handles.resize(device + 1, nullptr);
@@ -139,10 +140,10 @@ cublasLtHandle_t handle_of(int device) {
 
 std::mutex plans_mutex;  // guards plans_of's list and handle_of's
 
-/// The plan of a call's layout, made on first sight. The caller holds plans_mutex and has made the
-/// device current.
+/// Returns the plan of a call's layout, made on first use. The caller holds plans_mutex and has
+/// made the device current.
 Plan& plan_of(const Gemm::Args& args, const Context& context) {
-  // Leaked, as the handles are.
+  // Leaked, like the handles.
   static auto& plans = *new std::list<Plan>;
   for (Plan& plan : plans) {
     if (plan.device == context.device() && plan.serves(args)) return plan;
@@ -197,7 +198,7 @@ void multiply(const Plan& plan, const cublasLtMatmulAlgo_t& algorithm, const Gem
       "multiplying");
 }
 
-/// Leaves the fastest of the plan's algorithms, unless there is no way to time them now.
+/// Keeps only the fastest of the plan's algorithms, unless timing is impossible now.
 void keep_fastest(Plan& plan, const Gemm::Args& args, Context& context) {
   auto* stream = static_cast<cudaStream_t>(context.stream());
   cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
@@ -205,7 +206,7 @@ void keep_fastest(Plan& plan, const Gemm::Args& args, Context& context) {
       capturing != cudaStreamCaptureStatusNone) {
     return;
   }
-  // Not into C: with beta, every run would change what the next one reads.
+  // Timed runs do not write C: with beta, every run would change the input of the next.
   const ByteRange range = byte_range(args.c);
   const Call call = call_of(args);
   void* scratch = nullptr;
@@ -213,7 +214,7 @@ void keep_fastest(Plan& plan, const Gemm::Args& args, Context& context) {
     cudaGetLastError();
     return;
   }
-  // The copy has C's offset from the beginning of its memory, and so its alignment.
+  // The copy has C's offset from the start of its memory range, and therefore its alignment.
   const auto begin = reinterpret_cast<std::uintptr_t>(call.c.data) - range.begin;
   void* result = static_cast<std::byte*>(scratch) + begin + range.begin % 16;
   cudaEvent_t before = nullptr;
@@ -250,8 +251,8 @@ std::string about() {
          "." + std::to_string(version % 100) + ", fastest of its heuristics";
 }
 
-/// cuBLASLt documents an alignment of 4 bytes for the operands of integer products. Its heuristics
-/// propose algorithms for others, too, which refuse when they are to run.
+/// Returns whether operands have the 4-byte alignment that cuBLASLt documents for integer products.
+/// Its heuristics also propose algorithms for unaligned operands, which then fail to run.
 bool aligned_for_integers(const Gemm::Args& args) {
   constexpr std::uintptr_t alignment = 4;
   const Call call = call_of(args);

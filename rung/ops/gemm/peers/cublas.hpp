@@ -65,7 +65,7 @@ inline void check(cudaError_t status, const char* doing) {
   throw Error(ErrorCode::device, std::string("CUDA, ") + doing + ": " + cudaGetErrorString(status));
 }
 
-/// Makes the context's device current until the end of the scope; the caller's own comes back.
+/// Makes the context's device current until the end of the scope, then restores the caller's.
 class ScopedDevice {
  public:
   explicit ScopedDevice(int device) {
@@ -80,7 +80,7 @@ class ScopedDevice {
   int before_ = 0;
 };
 
-/// A library object that its own function destroys.
+/// Owner of a library object, destroyed by its own function.
 template <class Handle>
 struct Owned {
   Handle handle = nullptr;

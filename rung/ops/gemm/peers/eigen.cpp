@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / eigen: the peer Eigen, its product of mapped matrices.
 //
-// Kernels  chosen when Eigen is compiled, so there is a module for each instruction set beside
-//          librung (see peer_eigen/module.hpp); the one that our own rungs would use is loaded.
+// Kernels  Eigen selects its kernels at compile time, so librung has one module per instruction set
+// beside it (see peers/eigen/module.hpp) and loads the one that our own rungs would use.
 // Vectors  n = 1 and m = 1 use Eigen's matrix-vector product, which runs on one thread.
 // Limits   no bf16, which Eigen multiplies element by element; no bias, no activation.
 #include <string>

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / onednn: the peer oneDNN, dnnl_sgemm or its matmul primitive, whichever is faster.
 //
-// Kernels  generated while running for the processor it finds; any DNNL_MAX_CPU_ISA is lifted.
-// Choice   the matmul primitive wins on few columns (293 against 195 Gflop/s at 4096x16x4096 on two
-//          Zen 5 cores) and small problems (37 against 31 at 16^3); dnnl_sgemm wins on few rows and
-//          vectors (237 against 132 at 16x4096x4096) and is no slower on large squares. bf16 has
-//          the primitive only.
+// Kernels  generated at run time for the detected processor; any DNNL_MAX_CPU_ISA is lifted.
+// Choice   the matmul primitive is faster with few columns (293 against 195 Gflop/s at 4096x16x4096
+// on two Zen 5 cores) and for small problems (37 against 31 at 16^3); dnnl_sgemm is faster with few
+// rows and for vectors (237 against 132 at 16x4096x4096) and no slower for large squares. bf16 has
+// only the primitive.
 // Limits   f32 and bf16; bf16 with alpha = 1 and beta = 0. Its primitives could fuse a bias and an
-//          activation, which is left out: as a peer it answers what the other libraries answer.
+//          activation; as a peer it computes the same as the other libraries.
 #include "rung/ops/gemm/peers/call.hpp"
 #include "rung/peers/onednn.hpp"
 
 namespace rung {
 namespace {
 
-/// One a thread: a repeated call finds its primitive made.
+/// Returns the thread's primitive, which a repeated call finds ready.
 onednn::Primitive& cached() {
   thread_local onednn::Primitive primitive;
   return primitive;
 }
 
-/// A matrix as passed to oneDNN: its transposition is in the strides.
+/// Returns a matrix as a oneDNN tensor, with the transposition in its strides.
 ConstTensorRef tensor(const peer::Matrix& matrix, DType dtype, std::int64_t rows,
                       std::int64_t columns) {
   const Extents strides =

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / openblas: the peer OpenBLAS, cblas_sgemm and cblas_dgemm.
 //
-// Kernels  OpenBLAS knows the processors of its day: 0.3.21 takes Haswell's AVX2 kernels on newer
-//          AMD machines, at half the speed. So it is given the instruction set that our own rungs
-//          use, over any OPENBLAS_CORETYPE in the environment, because a peer held back would
-//          flatter us; RUNG_PEER_OPENBLAS_CORETYPE chooses another on purpose.
-// Vectors  n = 1 and m = 1 go to gemv: 18.6 against 5 Gflop/s through gemm at 4096 (one Zen 5).
+// Kernels  OpenBLAS detects only processors older than itself: 0.3.21 uses Haswell's AVX2 kernels
+// on newer AMD machines, at half the speed. It is therefore set to the instruction set that our own
+// rungs use, overriding any OPENBLAS_CORETYPE in the environment, for a fair comparison;
+// RUNG_PEER_OPENBLAS_CORETYPE selects another.
+// Vectors  n = 1 and m = 1 use gemv: 18.6 against 5 Gflop/s through gemm at 4096 (one Zen 5 core).
 // Limits   32-bit sizes; no bf16 (distributions build without it); no bias, no activation.
 #include <string>
 
@@ -34,7 +34,7 @@ const char* core_type() {
     case cpu::Isa::avx2:
       return "Haswell";
     default:
-      return nullptr;  // its own choice
+      return nullptr;  // the library's default
   }
 }
 
@@ -96,11 +96,11 @@ void multiply(const Gemm::Args& args, GemmFunction<T>* gemm, GemvFunction<T>* ge
   const auto out = [](std::byte* data) { return reinterpret_cast<T*>(data); };
   const auto narrow = [](std::int64_t size) {
     return static_cast<int>(size);
-  };  // supports() saw it
+  };  // supports() has checked it
   peer::for_each_matrix(args, [&](const peer::Call& call) {
     if (call.m == 1 || call.n == 1) {
       const peer::VectorCall v = peer::vector_call(call);
-      // BLAS takes the sizes of the matrix as it is stored.
+      // BLAS takes the extents of the matrix as stored.
       gemv(row_major, flag(v.matrix), narrow(v.matrix.transposed ? v.columns : v.rows),
            narrow(v.matrix.transposed ? v.rows : v.columns), alpha, in(v.matrix.data),
            narrow(v.matrix.leading), in(v.x), narrow(v.x_step), beta, out(v.y), narrow(v.y_step));

@@ -214,8 +214,8 @@ HWY_EXPORT(dots_kernels);
 constexpr std::int64_t narrow = 16;        // maximum rows or columns of C
 constexpr std::int64_t run_of_dots = 256;  // columns per epilogue run
 
-// Limits   of copying non-contiguous columns of B: the elements copied, and a k for which four rows
-//          of A stay in L2.
+// Largest copy of non-contiguous columns of B, in elements, and the largest k of such a copy: four
+// rows of A then stay in L2.
 constexpr std::int64_t max_copied = 1 << 18;
 constexpr std::int64_t max_copied_k = 8192;
 

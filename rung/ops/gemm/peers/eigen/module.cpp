@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eigen's matrix product behind the C interface of module.hpp; compiled once an instruction set.
+// Eigen's matrix product behind the C interface of module.hpp; compiled once per instruction set.
 #include "rung/ops/gemm/peers/eigen/module.hpp"
 
 #include <Eigen/Core>
@@ -18,7 +18,7 @@ using InputVector = Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, 1>, 0, Eig
 template <class T>
 using ResultVector = Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, 1>, 0, Eigen::InnerStride<>>;
 
-/// noalias(): without it Eigen computes into a temporary first.
+/// Assigns with noalias(): without it Eigen computes into a temporary first.
 template <class T, class C, class Product>
 void assign(T beta, C& c, const Product& product) {
   if (beta == T{0}) {
@@ -32,7 +32,7 @@ void assign(T beta, C& c, const Product& product) {
 template <class T, int OrderA, int OrderB>
 void multiply(const Call<T>& call) {
   const Operand<T, OrderA> a(call.a, call.m, call.k, Eigen::OuterStride<>(call.a_leading));
-  if (call.n == 1) {  // a vector by its type, so that Eigen takes its matrix-vector code
+  if (call.n == 1) {  // a vector type selects Eigen's matrix-vector kernels
     const InputVector<T> x(call.b, call.k,
                            Eigen::InnerStride<>(call.b_transposed ? 1 : call.b_leading));
     ResultVector<T> y(call.c, call.m, Eigen::InnerStride<>(call.c_leading));

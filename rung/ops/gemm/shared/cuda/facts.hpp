@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels that make C in tiles do: the facts from which their times are predicted
+// Work of kernels that compute C in tiles, from which their times are predicted
 // (rung/core/work.hpp).
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// Blocks of the SM with the most of them, times all SMs, for each block there is.
+/// Returns the load imbalance: blocks of the busiest SM times the number of SMs, over all blocks.
 inline double unevenness(double blocks, const Context& context) {
   const double sms = context.info().sms;
   return blocks > sms ? std::ceil(blocks / sms) * sms / blocks : 1;
@@ -20,15 +20,16 @@ inline double unevenness(double blocks, const Context& context) {
 
 /// Tiling of C by a kernel.
 struct TileFacts {
-  std::int64_t rows = 1, columns = 1, depth = 1;  // of a tile, and of k between two barriers
-  std::int64_t resident = 1;                      // blocks that an SM holds
-  std::int64_t slices = 1;                        // of k, which a second kernel adds up
+  std::int64_t rows = 1, columns = 1, depth = 1;  // extents of a tile; depth: steps of k between two barriers
+  std::int64_t resident = 1;                      // blocks per SM
+  std::int64_t slices = 1;                        // slices of k, combined by a second kernel
   int cluster = 1;                                // blocks that share a tile
-  bool stays = false;                             // blocks take one tile after another
+  bool stays = false;                             // persistent blocks
 };
 
-/// Operations are those of the SM with the most tiles, times all SMs: whole tiles, padded. Tensor
-/// cores take as long for half as many operands of twice the size.
+/// Returns the work of a tiled kernel. Operations are those of the SM with the most tiles, times
+/// all SMs, padding included. Tensor cores process half as many operands of twice the size in the
+/// same time.
 inline Work tile_work(const Gemm::Args& args, const Context& context, const TileFacts& tile,
                       bool tensor_cores = false) {
   const auto sms = static_cast<double>(context.info().sms / tile.cluster);
@@ -41,7 +42,7 @@ inline Work tile_work(const Gemm::Args& args, const Context& context, const Tile
   const double rounds = std::ceil(k / static_cast<double>(tile.slices * tile.depth));
   const double whole = turns * sms * 2 * static_cast<double>(tile.rows * tile.columns) *
                        (rounds + 1) * static_cast<double>(tile.depth);
-  // Steps are bytes that a block loads; it reads no rows and columns beyond the last.
+  // Steps are the bytes that a block loads, clipped to the matrices.
   const auto lines = static_cast<double>(std::min(tile.rows, args.m()) / tile.cluster +
                                          std::min(tile.columns, args.n()));
   const double partial = tile.slices == 1

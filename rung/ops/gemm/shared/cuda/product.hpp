@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every gemm kernel is given, and how it is launched over matrices of any size.
+// Typed arguments of every gemm kernel, and launches over matrices of any size.
 //
-// A grid has limits: 65535 blocks along y and z. Products beyond them are cut into chunks, each a
-// Product of its own with shifted pointers, so that kernels know nothing of it - and since a chunk
-// has fewer than 2^31 rows and columns, they may keep block coordinates in an int. Distances in
-// memory are always 64 bits: strides may be anything.
+// A grid is limited to 65535 blocks along y and z. Larger products are split into chunks, each a
+// Product of its own with shifted pointers, which is transparent to kernels. A chunk has fewer than
+// 2^31 rows and columns, so kernels may keep block coordinates in an int. Offsets in memory are
+// always 64 bits: strides may be anything.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// One call, typed. Batches are the first axis of every view; kernels find theirs at blockIdx.z.
+/// Typed arguments of a call. The batch is the first axis of every view; a block's matrix is
+/// blockIdx.z.
 template <class In_, class Out_>
 struct Product {
   using In = In_;
@@ -25,19 +26,19 @@ struct Product {
   View<const In, 3> a;
   View<const In, 3> b;
   View<Out, 3> c;
-  View<const Out, 3> bias;  // data is null without one
+  View<const Out, 3> bias;  // data is null if absent
   Sum alpha;
   Sum beta;
   Activation activation;
-  View<const Out, 3> residual;  // data is null without one
+  View<const Out, 3> residual;  // data is null if absent
 
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t m() const { return c.shape[1]; }
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t n() const { return c.shape[2]; }
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t k() const { return a.shape[2]; }
 };
 
-/// The product with C, and bias, of another type: the kernels of 16-bit operands learn at run time
-/// whether C is f32, instead of being compiled twice.
+/// Returns the product with C and bias reinterpreted as another type: kernels with 16-bit operands
+/// select at run time whether C is f32, instead of being compiled twice.
 template <class Out, class P>
 __device__ Product<typename P::In, Out> with_output(const P& p) {
   const auto retyped = [](auto& to, const auto& from) {
@@ -53,7 +54,7 @@ __device__ Product<typename P::In, Out> with_output(const P& p) {
   retyped(q.residual, p.residual);
   return q;
 }
-/// finish(the product), with C of T where the result is narrow and T has 16 bits, else as it is.
+/// Calls finish(p), with C reinterpreted as T if the result is narrow and T has 16 bits.
 template <class T, class P, class Finish>
 __device__ __forceinline__ void with_output_type(const P& p, bool narrow, const Finish& finish) {
   if constexpr (sizeof(T) == 2) {
@@ -70,12 +71,12 @@ Product<In, Out> product(const Gemm::Args& args) {
       gemm_factor<Sum>(args.alpha), gemm_factor<Sum>(args.beta), args.activation,       {}};
   if (args.bias.data != nullptr) p.bias = args.bias.view<const Out, 3>();
   if (args.residual.data != nullptr) p.residual = args.residual.view<const Out, 3>();
-  // Nothing is to be read from A and B when alpha is 0: an empty sum does that.
+  // With alpha = 0, A and B are not read: k becomes 0.
   if (args.alpha == 0) p.a.shape[2] = p.b.shape[1] = 0;
   return p;
 }
 
-/// Calls f with the Product of the call's types: all but 8-bit operands.
+/// Calls f with the typed Product of the call: all types but 8-bit operands.
 template <class F>
 void with_product(const Gemm::Args& args, F&& f) {
   visit<float, double, bf16, f16>(args.a.dtype, [&]<class In>() {
@@ -86,7 +87,7 @@ void with_product(const Gemm::Args& args, F&& f) {
   });
 }
 
-/// The transposed problem, C' = B' A', has C's columns where its rows were.
+/// Returns the transposed product, C' = B' A'.
 template <class P>
 P transpose(const P& p) {
   P flipped = p;
@@ -105,14 +106,14 @@ P transpose(const P& p) {
   return flipped;
 }
 
-/// C with contiguous columns is made as the transposed product, whose C has contiguous rows.
+/// Returns the product, transposed if C has contiguous columns, so that its C has contiguous rows.
 template <class P>
 P with_contiguous_c(const P& p) {
   return p.c.strides[2] != 1 && p.c.strides[1] == 1 ? transpose(p) : p;
 }
 
-/// The part of a product that makes C's `count` indices of `axis` (0 batch, 1 rows, 2 columns)
-/// from `first` on.
+/// Returns the part of a product that computes `count` indices of C's `axis` (0 batch, 1 rows, 2
+/// columns) from `first` on.
 template <class P>
 P slice(P p, int axis, std::int64_t first, std::int64_t count) {
   const auto cut = [&](auto& view) {
@@ -127,7 +128,7 @@ P slice(P p, int axis, std::int64_t first, std::int64_t count) {
   return p;
 }
 
-/// Tiling of C: a block computes `rows` x `columns` of it.
+/// Tiling of C: a block computes `rows` x `columns` elements.
 struct Tiling {
   int rows;
   int columns;
@@ -136,7 +137,7 @@ struct Tiling {
   bool x_walks_rows = false;  // blockIdx.x counts tiles down the rows instead of along the columns
 };
 
-/// Product of the rungs that exist in single precision only.
+/// Product of the rungs that support f32 only.
 using Product32 = Product<float, float>;
 
 constexpr std::int64_t tiles_of(std::int64_t extent, std::int64_t tile) {

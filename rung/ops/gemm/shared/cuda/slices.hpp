@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slices of k: what a kernel that cuts k leaves behind, and how it is added up.
+// Slices of k (split-K): partial sums and their combination.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// C and what follows the sums, without operands.
+/// Arguments of the epilogue: C, bias, residual and factors, without operands.
 template <class T>
 struct Finish {
-  // C and bias are of sums' type - f64's double, else float - or of T where `narrow`.
+  // C and bias have the type of the sums (double for f64, else float), or T if `narrow`.
   Product<T, Accumulator<T>> p;
   bool narrow;
 };
@@ -19,15 +19,15 @@ struct Finish {
 template <class T>
 Finish<T> finish_of(const Gemm::Args& args) {
   using Sum = Accumulator<T>;
-  Gemm::Args wide = args;  // the same pointers; their type is remembered apart
+  Gemm::Args wide = args;  // the same pointers; `narrow` records their type
   wide.c.dtype = dtype_of<Sum>;
   if (wide.bias.data != nullptr) wide.bias.dtype = dtype_of<Sum>;
   if (wide.residual.data != nullptr) wide.residual.dtype = dtype_of<Sum>;
   return {product<T, Sum>(wide), args.c.dtype != dtype_of<Sum>};
 }
 
-/// `count` matrices of the batch from `first` on. What has another type than it is given as is
-/// reached by the size of its own.
+/// Returns `count` matrices of the batch from `first` on. A tensor of a narrow type is advanced by
+/// its own element size, not by that of the view's type.
 template <class T>
 Finish<T> batches(const Finish<T>& finish, std::int64_t first, std::int64_t count) {
   Finish<T> part = finish;
@@ -45,10 +45,10 @@ Finish<T> batches(const Finish<T>& finish, std::int64_t first, std::int64_t coun
   return part;
 }
 
-/// Sums from a row of partial ones to the next: whole packs of four.
+/// Returns the pitch of a row of partial sums in elements: whole packs of four.
 constexpr std::int64_t partial_pitch(std::int64_t columns) { return (columns + 3) / 4 * 4; }
 
-/// Bytes of the partial sums of so many slices.
+/// Returns the bytes of the partial sums of `slices` slices.
 template <class T>
 std::size_t partial_bytes(const Finish<T>& finish, std::int64_t slices) {
   const auto& c = finish.p.c;
@@ -56,8 +56,8 @@ std::size_t partial_bytes(const Finish<T>& finish, std::int64_t slices) {
          sizeof(Accumulator<T>);
 }
 
-/// Combines the slices, with the kernel's sums as C: [slice][batch][row][column], one slice after
-/// another.
+/// Returns the arguments with C replaced by the partial sums, laid out as
+/// [slice][batch][row][column].
 template <class T>
 Finish<T> into_partial_sums(Finish<T> finish, Accumulator<T>* partial) {
   auto& p = finish.p;
@@ -74,14 +74,14 @@ Finish<T> into_partial_sums(Finish<T> finish, Accumulator<T>* partial) {
   return finish;
 }
 
-/// C from partial sums, in the order of the slices. For T = float, double, f16, bf16; in
-/// slices.cu.
+/// Combines the partial sums into C, in the order of the slices. Instantiated for float, double,
+/// f16 and bf16 in slices.cu.
 template <class T>
 void add_slices(Context& context, const Finish<T>& finish, const Accumulator<T>* partial,
                 int slices);
 
-/// Runs `multiply(partial)`, which leaves `slices` partial sums where that is more than one, and
-/// adds those up. `given`: memory for them, if the caller has it.
+/// Calls `multiply(partial)`, which writes `slices` partial sums if there are several, and combines
+/// them. `given`: memory for the partial sums, or null for the context's workspace.
 template <class T, class Multiply>
 void with_slices(Context& context, const Finish<T>& finish, int slices, void* given,
                  const Multiply& multiply) {

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a tensor-core kernel takes: the model by which the public call, and a rung among its
-// tiles, choose. Nothing in it is a table of shapes; its constants were measured on an H100.
+// Time model of tensor-core kernels, by which the public call selects a rung and a rung selects its
+// tile. It has no table of shapes; its constants were measured on an H100.
 //
 //   launch + max(memory, start + waves * (k tiles * max(multiply, L2) + epilogue),
 //                start + rounds * k tiles * latency) [+ slices]
-// or, where only the last wave's tiles are cut, the same of the full waves and of those.
+// or, where only the tiles of the last wave are split, the same for the full waves and for the
+// split tiles.
 //
-// memory     compulsory bytes; blocks that stay, one per SM, reach a little less of the rate
+// memory     compulsory bytes; persistent blocks, one per SM, reach slightly less bandwidth
 // waves      ceil(tiles * slices / SMs): the SM with the most tiles decides; a round is as many
 //            tiles as all SMs hold at a time
-// multiply   2 rows columns depth at the share of an SM's tensor-core rate that the tile reaches
+// multiply   2 rows columns depth at an SM's share of the tensor-core peak times the tile's
+// efficiency
 // L2         the tile's strips of A and B at an SM's share of L2's rate; a cluster reads one once.
 //            Lines that do not begin at multiples of 128 bytes take half as many sectors more
 // slices     of k, where C has fewer tiles than there are SMs: partial sums go to L2 and back, and
@@ -28,35 +30,35 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// A kernel's tile of C, as the model sees it.
+/// Tile of C of a kernel, with the model's parameters.
 struct TensorTile {
   int rows = 0, columns = 0;     // of a block, or of a cluster
-  int blocks = 1;                // in a cluster, which reads a strip once for all of them
-  double reach = 1;              // of the tensor cores' rate, with operands at hand
-  double memory = 0.88;          // of the rate that the best kernels get of memory
-  double start_seconds = 3e-6;   // until the first tile is there; later ones come meanwhile
-  double wave_seconds = 0;       // between the products of one tile and those of the next
-  double step_seconds = 0.2e-6;  // at least, of a tile of k, whatever its size: latency
+  int blocks = 1;                // per cluster, which reads a shared strip once
+  double reach = 1;              // fraction of the tensor-core peak with operands in shared memory
+  double memory = 0.88;          // fraction of the memory bandwidth of the best kernels
+  double start_seconds = 3e-6;   // until the first tile has arrived; later loads overlap
+  double wave_seconds = 0;       // between the last product of a tile and the first of the next
+  double step_seconds = 0.2e-6;  // minimum per tile of k, whatever its size: latency
   int resident = 1;              // blocks per SM, whose latencies overlap
-  double epilogue_rate = 40e9;   // bytes of C per SM: the copy engine's boxes ...
-  double strip_rate = 5e9;       // ... and what lanes store, where C's lines begin anywhere
-  bool slices_last = false;      // k is cut of the tiles of the last, partial wave only
+  double epilogue_rate = 40e9;   // bytes of C per SM and second: TMA stores ...
+  double strip_rate = 5e9;       // ... and stores by lanes, for unaligned rows of C
+  bool slices_last = false;      // split-K only of the tiles of the last, partial wave
 };
 
 struct TensorPlan {
-  int tile = 0;  // index
+  int tile = 0;  // index of the tile
   int slices = 1;
   double seconds = 0;
 };
 
 constexpr std::int64_t slice_workspace = std::int64_t{32} << 20;  // bytes of partial sums
 
-/// Elements of k in a tile: 128 bytes.
+/// Returns the elements of k per tile: 128 bytes.
 inline std::int64_t tile_depth(const Gemm::Args& args) {
   return 128 / static_cast<std::int64_t>(size_of(args.a.dtype));
 }
 
-/// Returns whether all lines of an operand begin at multiples of `bytes`, 16 or more.
+/// Returns whether all lines of an operand begin at multiples of `bytes`, which is at least 16.
 inline bool has_aligned_lines(const ConstTensorRef& matrix, std::int64_t bytes) {
   const std::int64_t element = static_cast<std::int64_t>(size_of(matrix.dtype));
   const bool rows = std::abs(matrix.strides[2]) <= std::abs(matrix.strides[1]);
@@ -68,7 +70,8 @@ inline bool has_aligned_lines(const ConstTensorRef& matrix, std::int64_t bytes) 
          reinterpret_cast<std::uintptr_t>(matrix.data) % 16 == 0;
 }
 
-/// `aligned`: lines begin at multiples of 128 bytes.
+/// Returns the estimated seconds of a tile with `slices` slices. `aligned`: lines begin at
+/// multiples of 128 bytes.
 inline double tensor_seconds(const Gemm::Args& args, const Context& context, const TensorTile& tile,
                              std::int64_t slices, bool aligned) {
   const NominalRates rates = nominal_rates(context);
@@ -88,17 +91,18 @@ inline double tensor_seconds(const Gemm::Args& args, const Context& context, con
   const double depth = args.alpha == 0 ? 0.0 : static_cast<double>(args.k());
   const double tiles = std::ceil(m / tile.rows) * std::ceil(n / tile.columns) * batch;
   const double at_once = std::floor(sms / tile.blocks);
-  // Tiles that are made whole, and those that are cut.
+  // Tiles that are computed whole, and tiles that are split along k.
   const double full = slices == 1        ? tiles
                       : tile.slices_last ? std::floor(tiles / at_once) * at_once
                                          : 0;
   const double cut = tiles - full;
   const double area = double{1} * tile.rows * tile.columns / tile.blocks;  // of a block
-  // Rows and columns that do not exist are not read.
+  // Rows and columns beyond the matrix are not read.
   const double rows = std::min<double>(tile.rows, m);
   const double columns = std::min<double>(tile.columns, n);
   const auto element = static_cast<double>(size_of(args.a.dtype));
-  // Works of k steps that leave so many bytes for an element of C; and what a work takes besides.
+  // Returns the seconds of `works` units of `k` steps, each with `out` bytes per element of C and
+  // `besides` extra seconds.
   const auto in_waves = [&](double works, double k, double out, double besides) {
     const double waves = std::ceil(works / at_once);
     const double multiply = 2 * area * k / rate;
@@ -109,27 +113,28 @@ inline double tensor_seconds(const Gemm::Args& args, const Context& context, con
     return std::max(waves * (std::max(multiply, l2) + epilogue), chain);
   };
   const auto out = static_cast<double>(size_of(args.c.dtype));
-  // A warp waits for C, where it is read, once per 32 columns.
+  // A warp waits for its read of C once per 32 columns.
   constexpr double read_seconds = 0.7e-6;
   const double reads = args.beta != 0 ? std::ceil(columns / 32) / tile.resident * read_seconds : 0;
   const auto parts = static_cast<double>(slices);
   const double busy = tile.start_seconds + in_waves(full, depth, out, reads) +
                       in_waves(cut * parts, depth / parts, sizeof(float), 0);
-  // Tiles that are mostly padding have little in flight and reach less than half of the rate.
+  // Tiles that are mostly padding have few bytes in flight and reach less than half of the
+  // bandwidth.
   const double filled = std::min(1.0, std::min(m, n) / 128);
   const double reached = tile.memory * (0.4 + 0.6 * filled);
   const double memory = Gemm::cost(args).bytes / rates.bytes_per_second / reached;
   double seconds = launch_seconds + std::max(busy, memory);
   if (slices > 1) {
-    constexpr double end_seconds = 7e-6;    // of the second kernel, and the wait for it
-    constexpr double partial_rate = 12e12;  // bytes, within L2
+    constexpr double end_seconds = 7e-6;    // launch of the second kernel, and the wait for it
+    constexpr double partial_rate = 12e12;  // bytes per second, within L2
     const double partial = 2 * sizeof(float) * parts * cut * rows * columns;
     seconds += end_seconds + partial / partial_rate;
   }
   return seconds;
 }
 
-/// Elements of the tiles in the last, partial wave.
+/// Returns the elements of the tiles in the last, partial wave.
 inline double tensor_tiles_cut(const Gemm::Args& args, const Context& context,
                                const TensorTile& tile) {
   const double tiles = std::ceil(static_cast<double>(args.m()) / tile.rows) *
@@ -139,7 +144,7 @@ inline double tensor_tiles_cut(const Gemm::Args& args, const Context& context,
          tile.rows * tile.columns;
 }
 
-/// The tile and the number of slices of least time. Slices hold whole tiles of k, four at least.
+/// Returns the fastest tile and number of slices. Slices are whole tiles of k, at least four.
 template <std::size_t Tiles>
 TensorPlan plan_tensor(const Gemm::Args& args, const Context& context,
                        const TensorTile (&tiles)[Tiles], bool aligned) {
@@ -159,7 +164,7 @@ TensorPlan plan_tensor(const Gemm::Args& args, const Context& context,
       if (best.seconds == 0 || seconds < best.seconds) best = {tile, slices, seconds};
     }
   }
-  // Slices hold whole tiles of k, all but the last as many: there may be fewer slices for it.
+  // All slices but the last have the same number of k tiles, so there may be fewer slices.
   const std::int64_t each = (k_tiles + best.slices - 1) / best.slices;
   if (each > 0) best.slices = static_cast<int>((k_tiles + each - 1) / each);
   return best;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product on TMA and wgmma as its kernel is given it, for the operators that are products of
-// tensors which the copy engine unrolls, too: maps, epilogue, the order of tiles.
+// Parameters of a product on TMA and wgmma: tensor maps, epilogue, order of tiles. Shared with
+// operators that are products of tensors which TMA unrolls.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@ namespace rung::gemm_cuda::inline RUNG_TARGET {
 template <class T>
 struct TensorJob {
   TensorMap a, b;
-  TensorMap c;  // where boxes_of_c
+  TensorMap c;  // valid if boxes_of_c
   Finish<T> finish;
   Raster raster;
-  int a_moves, b_moves;  // 1: a matrix for each of the batch; 0: one for all
+  int a_moves, b_moves;  // 1: a matrix per batch index; 0: one matrix for all
   int k_tiles;
-  int slice_tiles;  // of k
-  bool boxes_of_c;  // the copy engine writes C: it is alpha times the sums, and may be mapped
-  // It writes a C that more than alpha makes, and where `adds` reads what is added.
+  int slice_tiles;  // tiles of k per slice
+  bool boxes_of_c;  // TMA stores C, which is alpha times the sums and can be mapped
+  // TMA stores a C with further terms; with `adds` it also loads the added matrix.
   bool finishes_boxes = false;
   bool adds = false;
-  TensorMap addend = {};  // C, for beta, or residual
+  TensorMap addend = {};  // C, for beta, or the residual
 
   /// Returns the product that the epilogue computes.
   [[nodiscard]] __device__ const auto& product() const { return finish.p; }
@@ -33,13 +33,13 @@ struct TensorJob {
     return finish.narrow ? static_cast<int>(sizeof(T)) : 4;
   }
 
-  /// The tiles of k that a slice has, from slice * slice_tiles on.
+  /// Returns the tiles of k in a slice, which begins at tile slice * slice_tiles.
   [[nodiscard]] __device__ int tiles_of_slice(int slice) const {
     return smaller(slice_tiles, k_tiles - slice * slice_tiles);
   }
 };
 
-/// Whichever epilogue C needs. `Job` is a TensorJob.
+/// Runs the epilogue that C needs. `Job` is a TensorJob.
 template <int Columns, class T, class Job, class Sums>
 __device__ __forceinline__ void write_strip(const Job& job, StripBoxes& boxes, int& turn,
                                             int matrix, int first_row, int first_column,
@@ -63,11 +63,11 @@ __device__ __forceinline__ void write_strip(const Job& job, StripBoxes& boxes, i
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// TMA coordinates have 32 bits.
+/// Largest mapped extent: TMA coordinates have 32 bits.
 constexpr std::int64_t longest_mapped = std::int64_t{1} << 30;
 
-/// A matrix of C's shape, of Out whatever it is given as, as boxes of a strip: rows end where a
-/// store of 16 bytes does.
+/// Maps a matrix of C's shape, reinterpreted as Out, as boxes of a strip, if TMA supports it: rows
+/// end at a multiple of 16 bytes.
 template <class Out, class Matrix>
 bool map_boxes(const Matrix& given, TensorMap& map) {
   View<Out, 3> matrix;
@@ -82,7 +82,7 @@ bool map_boxes(const Matrix& given, TensorMap& map) {
   return true;
 }
 
-/// C, of Out: nothing but alpha between the sums and C.
+/// Maps C, reinterpreted as Out, if only alpha applies between the sums and C.
 template <class Out, class P>
 bool map_c(const P& p, TensorMap& map) {
   const bool plain = p.beta == 0 && p.bias.data == nullptr && p.residual.data == nullptr &&
@@ -90,8 +90,8 @@ bool map_c(const P& p, TensorMap& map) {
   return plain && map_boxes<Out>(p.c, map);
 }
 
-/// Lets the copy engine write partial sums or an f32 C. Slices are contiguous, as a longer batch;
-/// what stands behind their rows is unowned.
+/// Maps partial sums, or an f32 C, for TMA stores. Slices form a longer contiguous batch; the
+/// padding after their rows is scratch.
 template <class T>
 void map_sums(TensorJob<T>& job, bool sliced) {
   Product<T, float> longer = job.finish.p;
