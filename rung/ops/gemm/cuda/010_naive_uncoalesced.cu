@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / naive uncoalesced
 //
-// Idea     one thread computes one element of C; the textbook loop. threadIdx.x is the row, as if C
-//          were stored by columns.
+// Idea     one thread computes one element of C by the textbook loop. threadIdx.x is the row, as if
+//          C were column-major.
 // Changes  baseline.
 // Cost     2 k loads per element of C. A warp's 32 threads are in 32 rows: a load of A and a store
-//          of C touch 32 sectors of 32 bytes for 4 useful bytes each, a load of B 1 sector, the
-//          same for all lanes. The mean of the loads is 16.5 sectors per request.
-// Limits   memory transactions: under 1 % of the arithmetic peak.
+//          of C touch 32 sectors of 32 bytes for 4 useful bytes each; a load of B touches 1 sector,
+//          the same for all lanes. The mean is 16.5 sectors per load request.
+// Limits   memory transactions: below 1 % of the arithmetic peak.
 // Source   CUDA C++ Programming Guide, "Matrix multiplication", with its axes exchanged.
 #include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
@@ -34,7 +34,8 @@ __global__ void gemm_naive_uncoalesced(P p) {
   finish(p, static_cast<int>(blockIdx.z), row, column, sum);
 }
 
-/// No tile is shared: every element of C reads its row of A and its column of B.
+/// Launches over C. No operand tile is shared: every element of C reads its row of A and its column
+/// of B.
 void run(const Gemm::Args& args, Context& context) {
   with_product(args, [&]<class P>(const P& p) {
     launch_tiles(context, tiling, gemm_naive_uncoalesced<P>, p);

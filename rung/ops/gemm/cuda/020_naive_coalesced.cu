@@ -2,10 +2,10 @@
 // gemm / naive coalesced
 //
 // Idea     one thread computes one element of C; threadIdx.x is the column.
-// Changes  against naive_uncoalesced: the two axes of the block are exchanged, nothing else. A warp
-//          loads one element of A (1 sector, a broadcast) and 32 adjacent ones of B, and stores 32
-//          adjacent ones of C (4 sectors of 32 bytes, fully used): coalesced. The mean of the loads
-//          is 2.5 sectors per request.
+// Changes  against naive_uncoalesced: only the two axes of the block are exchanged. A warp loads
+//          one element of A (1 sector, a broadcast) and 32 adjacent elements of B, and stores 32
+//          adjacent elements of C (4 fully used sectors of 32 bytes): coalesced. The mean is 2.5
+//          sectors per load request.
 // Cost     still 2 k loads per element of C, 2 loads per multiply-add; the caches serve most of
 //          them.
 // Limits   load instructions: one multiply-add in three instructions at best. The general rung: any
@@ -39,15 +39,16 @@ __global__ void gemm_naive_coalesced(P p) {
   finish(p, static_cast<int>(blockIdx.z), row, column, sum);
 }
 
-/// No tile is shared: every element of C reads its row of A and its column of B.
+/// Launches over C. No operand tile is shared: every element of C reads its row of A and its column
+/// of B.
 void run(const Gemm::Args& args, Context& context) {
   with_product(args, [&]<class P>(const P& p) {
     launch_tiles(context, tiling, gemm_naive_coalesced<P>, p);
   });
 }
 
-/// A thread waits for two loads at each step of k: from L1, seven times of eight, where k is
-/// contiguous in both operands. Where B's rows are not contiguous, each lane reads a sector.
+/// Returns the work. A thread waits for two loads per step of k; where k is contiguous in both
+/// operands, seven of eight hit L1. If B's rows are not contiguous, each lane reads a sector.
 Work work(const Gemm::Args& args, const Context& context) {
   const auto along_k = [](std::int64_t extent, std::int64_t stride) {
     return extent <= 1 || stride == 1;

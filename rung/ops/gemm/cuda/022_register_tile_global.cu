@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / register tile, global
 //
-// Idea     each thread computes 4 x 4 elements of C in registers, straight from global memory: one
-//          step of k loads 4 elements of A and 4 of B for 16 multiply-adds.
-// Changes  against naive_coalesced: 2 / 4 loads per multiply-add instead of 2. In general tiles of
-//          V x V load 2 m n k / V elements, and V^2 sums take V^2 registers.
+// Idea     each thread computes 4 x 4 elements of C in registers, loading operands directly from
+//          global memory: one step of k loads 4 elements of A and 4 of B for 16 multiply-adds.
+// Changes  against naive_coalesced: 2 / 4 loads per multiply-add instead of 2. In general, tiles of
+//          V x V load 2 m n k / V elements and need V^2 registers for sums.
 // Cost     k / 2 loads per element of C; no shared memory, no barrier. The columns of a thread are
-//          32 apart, so that a warp still loads 32 adjacent elements of B.
+//          32 apart, so a warp still loads 32 adjacent elements of B.
 // Limits   f32. Each warp loads its own rows of A and columns of B: the eight warps of a block load
 //          the same elements of B, from L1.
 // Source   V. Volkov and J. Demmel, Benchmarking GPUs to tune dense linear algebra, 2008.
@@ -18,7 +18,7 @@ namespace {
 
 using namespace gemm_cuda;
 
-constexpr int side = 4;  // of a thread's tile
+constexpr int side = 4;  // rows and columns of a thread's tile
 constexpr int lanes = 32, warps = 8;
 constexpr Tiling tiling{.rows = warps * side, .columns = lanes * side, .block = {lanes, warps}};
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / uncoalesced tile
 //
-// Idea     a block copies a 32 x 32 tile of A and of B into shared memory, and each thread takes
-//          its row and column from there.
+// Idea     a block copies a 32 x 32 tile of A and of B into shared memory, from which each thread
+//          reads its row and column.
 // Changes  against naive_coalesced: an element of A or B is loaded from global memory once per
 //          block instead of once per thread. But the lanes of a warp walk down a column of B: a
 //          load of B touches 32 sectors of 32 bytes for 4 useful bytes each.
-// Cost     k / 16 global loads per element of C, of which those of B are 32 sectors per request and
-//          those of A 4: 18 in the mean. A row of B's tile has one word of padding, so that the
-//          store of a column has no bank conflicts; the multiplication reads rows and has none.
+// Cost     k / 16 global loads per element of C: 32 sectors per request for B and 4 for A, 18 in
+//          the mean. A row of B's tile has one word of padding, so that storing a column is free of
+//          bank conflicts; the multiplication reads rows and is free of them too.
 // Limits   f32. L1 may serve the other 28 bytes of each sector to the warps that load the next
-//          columns; without it the bytes from L2 are 8 times those that the tile needs. shared_tile
+//          columns; on a miss, L2 transfers 8 times the bytes that the tile needs. shared_tile
 //          exchanges the two axes of this load.
 // Source   CUDA C++ Best Practices Guide, "Shared memory in matrix multiplication (C = A A')".
 #include "rung/device/tile/epilogue.hpp"

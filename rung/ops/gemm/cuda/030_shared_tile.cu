@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / shared tile
 //
-// Idea     a block copies a 32 x 32 tile of A and of B into shared memory, and each thread takes
-//          its row and column from there.
+// Idea     a block copies a 32 x 32 tile of A and of B into shared memory, from which each thread
+//          reads its row and column.
 // Changes  against naive_coalesced: an element of A or B is loaded from global memory once per
-//          block instead of once per thread, 32 times less. Edges are filled with zeros while
-//          copying.
-// Cost     k / 16 global loads per element of C, 2 k shared loads, two barriers every 32 steps of
-//          k.
-// Limits   f32. Shared memory: each multiply-add waits for two loads of 4 bytes. Matrices stored by
-//          columns are read uncoalesced.
+//          block instead of once per thread, 32 times less often. Copies are zero-padded at edges.
+// Cost     k / 16 global loads per element of C, 2 k shared loads, two barriers per 32 steps of k.
+// Limits   f32. Shared memory: each multiply-add waits for two loads of 4 bytes. Column-major
+//          matrices are read uncoalesced.
 // Source   CUDA C++ Programming Guide, "Shared memory"; Kirk & Hwu, chapter on tiling.
 #include <cmath>
 

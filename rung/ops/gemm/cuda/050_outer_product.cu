@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / outer product
 //
-// Idea     a thread keeps a whole strip of C, 16 rows of one column, in registers. Each step of k
-//          adds an outer product: a column of A's tile, from shared memory, times a row of B, of
-//          which every thread holds its one element in a register.
-// Changes  against shared_tile: one load of B and 16 of A (4 instructions of 16 bytes, the same
-//          address for the whole warp) feed 16 multiply-adds; there it was two loads for one. B
-//          never passes through shared memory: no thread but one column's needs it.
-// Cost     B is read once for every 16 rows of C, from L2; A once for every 128 columns.
+// Idea     a thread keeps a strip of C, 16 rows of one column, in registers. Each step of k adds an
+//          outer product: a column of A's tile, from shared memory, times a row of B, of which
+//          every thread holds one element in a register.
+// Changes  against shared_tile: 16 multiply-adds need one load of B and 16 elements of A (4 loads
+//          of 16 bytes, broadcast to the warp) instead of two loads each. B bypasses shared memory,
+//          because only the threads of one column need an element.
+// Cost     B is read once per 16 rows of C, from L2; A once per 128 columns.
 // Limits   L2 bandwidth: 16 rows per block re-read B too often.
 // Source   Volkov & Demmel, "Benchmarking GPUs to tune dense linear algebra", SC 2008.
 #include "rung/device/tile/epilogue.hpp"
@@ -21,13 +21,13 @@ using namespace gemm_cuda;
 
 struct Tuning {
   int rows, columns, steps;
-  int blocks;  // resident on an SM; without the limit ptxas takes 128 registers per thread
+  int blocks;  // per SM; without this bound ptxas uses 128 registers per thread
 };
 constexpr Tuning tuning{.rows = 16, .columns = 128, .steps = 16, .blocks = 8};
 
 struct Tiles {
-  // [step][row], so that a thread's rows are neighbors; padded against conflicts when A arrives
-  // along k, and a multiple of 16 bytes.
+  // [step][row]: a thread's rows are adjacent. Padded against bank conflicts when A is contiguous
+  // along k; the pitch stays a multiple of 16 bytes.
   alignas(16) float a[tuning.steps][tuning.rows + 4];
 };
 constexpr Tiling tiling{.rows = tuning.rows,
@@ -42,15 +42,15 @@ __global__ void __launch_bounds__(tuning.columns, tuning.blocks) gemm_outer_prod
   const int column = static_cast<int>(blockIdx.x) * tuning.columns + thread_index();
   const bool inside = column < p.n();
   const auto a = p.a.at(batch);
-  // No view of one matrix: unoptimized (RUNG_CUDA_UNOPTIMIZED), nvcc 13.0 would let load_wide's
-  // temporaries overwrite it.
+  // Not a view of one matrix: in unoptimized builds (RUNG_CUDA_UNOPTIMIZED), nvcc 13.0 lets
+  // load_wide's temporaries overwrite it.
   const float* const b = &p.b(batch, 0, column);
   float sums[tuning.rows][1] = {};
   for (std::int64_t k = 0; k < p.k(); k += tuning.steps) {
     load_tile<tuning.rows, tuning.steps, tuning.columns>(
         a, first_row, k, [&](int row, int step, float value) { tiles.a[step][row] = value; });
     __syncthreads();
-    float values[tuning.steps];  // all in flight at once, before the first is used
+    float values[tuning.steps];  // all loads are in flight before the first use
 #pragma unroll
     for (int step = 0; step < tuning.steps; ++step) {
       values[step] = inside && k + step < p.k() ? b[(k + step) * p.b.strides[1]] : 0.0f;

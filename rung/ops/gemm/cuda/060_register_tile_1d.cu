@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / register tile, one-dimensional
 //
-// Idea     joint register and shared tiling: the block's tiles of A and B are in shared memory, a
-//          thread's 16 rows of one column of C in registers.
-// Changes  against outer_product: B passes through shared memory too, so that a block can be many
-//          rows high: 128 x 64 instead of 16 x 128. B is read an eighth as often.
+// Idea     joint register and shared-memory tiling: the block's tiles of A and B are in shared
+//          memory, a thread's 16 rows of one column of C in registers.
+// Changes  against outer_product: B passes through shared memory too, so a block can have more
+//          rows: 128 x 64 instead of 16 x 128. B is read an eighth as often.
 // Cost     5 shared loads (one of 4 bytes, four of 16) for 16 multiply-adds.
-// Limits   shared-memory bandwidth: reuse in one direction alone.
+// Limits   shared-memory bandwidth: reuse in one direction only.
 // Source   Kirk & Hwu, "Programming Massively Parallel Processors", joint register and shared-
 //          memory tiling.
 #include "rung/device/tile/epilogue.hpp"
@@ -21,7 +21,7 @@ using namespace gemm_cuda;
 struct Tuning {
   int rows, columns, steps;
   int thread_rows;
-  int blocks;  // resident on an SM; without the limit ptxas takes 97 registers per thread
+  int blocks;  // per SM; without this bound ptxas uses 97 registers per thread
   [[nodiscard]] constexpr int threads() const { return rows * columns / thread_rows; }
 };
 constexpr Tuning tuning{.rows = 128, .columns = 64, .steps = 16, .thread_rows = 16, .blocks = 3};
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(tuning.threads(), tuning.blocks)
   const int batch = static_cast<int>(blockIdx.z);
   const int first_row = static_cast<int>(blockIdx.y) * tuning.rows;
   const int first_column = static_cast<int>(blockIdx.x) * tuning.columns;
-  // A warp is 32 columns of the same rows: its reads of A are one address.
+  // A warp covers 32 columns of the same rows: its reads of A are broadcasts.
   const int column = thread_index() % tuning.columns;
   const int row = thread_index() / tuning.columns * tuning.thread_rows;
   const auto a = p.a.at(batch);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / register tile, two-dimensional
 //
-// Idea     a thread computes 8 x 8 elements of C: 8 values of A and 8 of B, once in registers, feed
-//          64 multiply-adds. All threads of the block copy the tiles together, whatever part of
-//          them each will use.
-// Changes  against register_tile_1d: reuse in both directions. 4 shared loads of 16 bytes feed 64
-//          multiply-adds, where 5 fed 16.
+// Idea     a thread computes 8 x 8 elements of C: 8 values of A and 8 of B in registers feed 64
+//          multiply-adds. All threads of the block copy the tiles together, regardless of which
+//          part each uses.
+// Changes  against register_tile_1d: reuse in both directions. 64 multiply-adds need 4 shared loads
+//          of 16 bytes; before, 16 multiply-adds needed 5 loads.
 // Cost     128 x 128 tiles: each element of A and B is read once per 128 columns or rows of C.
-// Limits   global loads of single elements, each with its bounds check and address: at 4096 cubed
-//          on an H200 it takes 8.57 ms, register_tile_1d 7.64, and vectorized, which changes these
-//          loads, 4.37. The loop over steps is not unrolled, for a later rung to be seen.
+// Limits   global loads of single elements, each with its bounds check and address: 4096 cubed
+//          takes 8.57 ms on an H200; register_tile_1d takes 7.64, and vectorized, which widens
+//          these loads, 4.37. The loop over steps is deliberately not unrolled: the rung `unrolled`
+//          shows the gain.
 // Source   Volkov & Demmel, SC 2008; Nath, Tomov & Dongarra, "An improved MAGMA GEMM for Fermi",
 //          2010.
 #include "rung/device/tile/epilogue.hpp"
@@ -25,10 +26,10 @@ constexpr int steps = 8;
 constexpr int tile = GroupedTile::extent;  // rows, and columns, of C
 constexpr int threads = GroupedTile::threads;
 constexpr int fragment = GroupedTile::fragment;
-constexpr int blocks = 2;  // on an SM: at most 128 registers per thread
+constexpr int blocks = 2;  // per SM: at most 128 registers per thread
 
 struct Tiles {
-  // [step][row], as B's; padded, so that eight steps of a row of A are stored to eight banks.
+  // [step][row], like B's; padded, so that storing eight steps of a row of A hits eight banks.
   alignas(16) float a[steps][tile + 4];
   alignas(16) float b[steps][tile];
 };

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / vectorized
 //
-// Idea     register_tile_2d with float4 from global memory, too. A's tile is transposed on its way,
-//          so that a thread's rows are adjacent in shared memory as its columns are.
-// Changes  against register_tile_2d: a quarter of the global loads, bounds checks and addresses,
-//          and of the stores of B's tile and of C.
+// Idea     register_tile_2d with float4 loads from global memory too. A's tile is transposed while
+//          it is stored, so that a thread's rows are adjacent in shared memory, as its columns are.
+// Changes  against register_tile_2d: a quarter of the global loads, bounds checks, addresses, and
+//          stores of B's tile and of C.
 // Cost     the same bytes.
-// Limits   needs rows of A and B that start at multiples of 16 bytes. Each step of k waits for its
-//          fragments: the loop over k is left as written, not unrolled, for the next rung to be
-//          seen.
+// Limits   rows of A and B must start at multiples of 16 bytes. Each step of k waits for its
+//          fragments: the loop over k is deliberately not unrolled; the next rung shows the gain.
 // Source   Luitjens, "CUDA Pro Tip: Increase performance with vectorized memory access", 2013.
 #include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
@@ -22,10 +21,10 @@ using namespace gemm_cuda;
 constexpr int steps = 8;
 constexpr int tile = GroupedTile::extent;
 constexpr int threads = GroupedTile::threads;
-constexpr int blocks = 2;  // on an SM: at most 128 registers per thread
+constexpr int blocks = 2;  // per SM: at most 128 registers per thread
 
 struct Tiles {
-  alignas(16) float a[steps][tile + 4];  // [step][row]; padded for the turned stores
+  alignas(16) float a[steps][tile + 4];  // [step][row]; padded for the transposed stores
   alignas(16) float b[steps][tile];
 };
 constexpr Tiling tiling{

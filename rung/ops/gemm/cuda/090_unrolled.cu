@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / unrolled
 //
-// Idea     the loop over a tile's steps is unrolled, and tiles that are wholly inside the matrices
-//          are copied without a look at the edges.
-// Changes  against vectorized: no counting and comparing between steps, and the compiler sees all
-//          eight at once, so that the loads of a step's fragments move up among the multiply-adds
-//          of the step before. Bounds are checked in edge tiles alone.
+// Idea     the loop over a tile's steps is unrolled, and interior tiles are copied without bounds
+//          checks.
+// Changes  against vectorized: no loop counter between steps, and the compiler schedules the loads
+//          of a step's fragments among the multiply-adds of the preceding step. Only edge tiles
+//          check bounds.
 // Cost     the same bytes; code eight times as long.
-// Limits   a block idles while its next tiles are loaded: only other blocks on the SM fill the gap.
+// Limits   a block idles while its next tiles are loaded: only other blocks on the SM hide the
+//          latency.
 // Source   Volkov, "Better performance at lower occupancy", GTC 2010.
 #include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
@@ -21,10 +22,10 @@ using namespace gemm_cuda;
 constexpr int steps = 8;
 constexpr int tile = GroupedTile::extent;
 constexpr int threads = GroupedTile::threads;
-constexpr int blocks = 2;  // on an SM: at most 128 registers per thread
+constexpr int blocks = 2;  // per SM: at most 128 registers per thread
 
 struct Tiles {
-  alignas(16) float a[steps][tile + 4];  // [step][row]; padded for the turned stores
+  alignas(16) float a[steps][tile + 4];  // [step][row]; padded for the transposed stores
   alignas(16) float b[steps][tile];
 };
 constexpr Tiling tiling{

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / prefetch
 //
-// Idea     two buffers in shared memory: while a block multiplies the tiles in one, the next tiles
-//          are already in flight from global memory, through registers, to the other.
-// Changes  against unrolled: the wait for memory is hidden behind a tile's multiply-adds, and one
-//          barrier a tile is enough, since no thread writes the buffer that is being read.
-// Cost     the same bytes; twice the shared memory, 8 registers per thread for what is in flight.
-// Limits   only one tile is in flight, for the 512 multiply-adds of one tile: less than the latency
-//          of memory when it is busy.
+// Idea     double buffering in shared memory: while a block multiplies the tiles in one buffer, the
+//          next tiles are in flight from global memory, through registers, to the other.
+// Changes  against unrolled: the multiply-adds of a tile hide the memory latency, and one barrier
+//          per tile suffices, since no thread writes the buffer that is being read.
+// Cost     the same bytes; twice the shared memory, 8 registers per thread for data in flight.
+// Limits   only one tile is in flight, during the 512 multiply-adds of a tile: less than the
+//          latency of loaded memory.
 // Source   Tan et al., "Fast implementation of DGEMM on Fermi GPU", SC 2011.
 #include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
@@ -21,10 +21,10 @@ using namespace gemm_cuda;
 constexpr int steps = 8;
 constexpr int tile = GroupedTile::extent;
 constexpr int threads = GroupedTile::threads;
-constexpr int blocks = 2;  // on an SM: at most 128 registers per thread
+constexpr int blocks = 2;  // per SM: at most 128 registers per thread
 
 struct Tiles {
-  alignas(16) float a[steps][tile + 4];  // [step][row]; padded for the turned stores
+  alignas(16) float a[steps][tile + 4];  // [step][row]; padded for the transposed stores
   alignas(16) float b[steps][tile];
 };
 struct Buffers {
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(threads, blocks) gemm_prefetch(Product32 p) {
 
   VectorTile<tile, steps, threads> next_a;
   VectorTile<steps, tile, threads> next_b;
-  // Into registers: the loads are issued here and waited for where deposit() first uses them.
+  // Loads the next tiles into registers: the loads are issued here and waited for in deposit().
   const auto fetch = [&](std::int64_t k) {
     if (inside && k + steps <= p.k()) {
       next_a.load<false>(a, first_row, k);
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(threads, blocks) gemm_prefetch(Product32 p) {
       multiply_add(sums, a_values, b_values);
     }
     current ^= 1;
-    if (more) deposit(buffers.tiles[current]);  // which all have read, one barrier ago
+    if (more) deposit(buffers.tiles[current]);  // all threads read it before the last barrier
     __syncthreads();
   }
   finish_tile<GroupedTile::group>(

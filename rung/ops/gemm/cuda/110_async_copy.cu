@@ -4,9 +4,9 @@
 // Idea     cp.async copies tiles from global to shared memory without registers, three tiles ahead
 //          of the multiply-adds.
 // Changes  against prefetch: a ring of four buffers instead of two hides the latency behind three
-//          tiles instead of one; no registers and no store instructions for data in flight. A is
-//          transposed element by element, so that its rows need no alignment; aligned rows of B are
-//          copied 16 bytes at a time. Edges: clamped addresses instead of comparisons
+//          tiles instead of one; data in flight needs no registers and no store instructions. A is
+//          transposed element by element, so its rows need no alignment; aligned rows of B are
+//          copied 16 bytes at a time. Edges use clamped addresses instead of comparisons
 //          (detail/pipeline.hpp).
 // Cost     the same bytes; one barrier per tile.
 // Limits   shared-memory reads: the two thread rows of a warp read 8 + 128 words, where a squarer
@@ -24,7 +24,7 @@ constexpr int steps = 8;
 constexpr int stages = 4;
 constexpr int tile = GroupedTile::extent;
 constexpr int threads = GroupedTile::threads;
-constexpr int blocks = 2;  // on an SM: at most 128 registers per thread
+constexpr int blocks = 2;  // per SM: at most 128 registers per thread
 
 template <TileAccess access>
 using Copies = AsyncTile<tile, steps, threads, access>;
@@ -53,15 +53,15 @@ __global__ void __launch_bounds__(threads, blocks) gemm_async_copy(Product32 p) 
       a.copy(ring.a[stage]);
       b.copy(ring.b[stage]);
     }
-    ptx::async_commit();  // also when empty: the count of groups is the count of tiles
+    ptx::async_commit();  // an empty group too: one group per tile
   };
 
   float sums[GroupedTile::fragment][GroupedTile::fragment] = {};
   for (int number = 0; number < stages - 1; ++number) start(number, number);
   for (int number = 0; number < tiles; ++number) {
     const int stage = number % stages;
-    // Tile `number` has arrived for all; and all have read the one before, whose buffer is next to
-    // be filled.
+    // Tile `number` has arrived for all threads, and all have read the previous tile, whose buffer
+    // is filled next.
     ptx::async_wait<stages - 2>();
     __syncthreads();
     start(number + stages - 1, (stage + stages - 1) % stages);

@@ -2,12 +2,12 @@
 // gemm / warp tile
 //
 // Idea     a level between block and thread: each warp owns a 64 x 32 part of the 128 x 128 tile,
-//          its lanes an 8 x 4 arrangement of 8 x 8 elements.
-// Changes  against async_copy: a warp reads 64 + 32 different words per step instead of 8 + 128,
-//          and the fragments of the next step are read while this one's are multiplied (two sets of
-//          registers), across the border between tiles too.
+//          computed by an 8 x 4 arrangement of lanes with 8 x 8 elements each.
+// Changes  against async_copy: a warp reads 64 + 32 distinct words per step instead of 8 + 128, and
+//          the fragments of the next step are read while the current ones are multiplied (two sets
+//          of registers), across tile boundaries too.
 // Cost     the same bytes from global memory, less from shared memory.
-// Limits   64 multiply-adds for 4 shared loads: one instruction in sixteen does not compute.
+// Limits   64 multiply-adds per 4 shared loads: one instruction in sixteen does not compute.
 // Source   CUTLASS, "Efficient GEMM in CUDA": thread-block, warp and thread tiles.
 #include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/async.hpp"
@@ -21,12 +21,12 @@ constexpr int tile = 128;
 constexpr int steps = 8;
 constexpr int threads = 256;
 constexpr int stages = 4;
-constexpr int blocks = 2;  // on an SM: at most 128 registers per thread
+constexpr int blocks = 2;  // per SM: at most 128 registers per thread
 constexpr int warp_rows = 64, warp_columns = 32;
 constexpr int warps_down = tile / warp_rows;
 constexpr int lanes_down = 8, lanes_along = 4;
-constexpr int fragment = 8;  // rows, and columns, of a thread
-constexpr int group = 4;     // adjacent ones: 16 bytes
+constexpr int fragment = 8;  // rows, and columns, per thread
+constexpr int group = 4;     // adjacent rows or columns: 16 bytes
 
 template <TileAccess access>
 using Copies = AsyncTile<tile, steps, threads, access>;
@@ -43,8 +43,8 @@ __global__ void __launch_bounds__(threads, blocks) gemm_warp_tile(Product32 p) {
   const int batch = static_cast<int>(blockIdx.z);
   const int first_row = static_cast<int>(blockIdx.y) * tile;
   const int first_column = static_cast<int>(blockIdx.x) * tile;
-  // Lanes are adjacent in groups of four elements, so that a warp's load of a fragment touches
-  // every bank once.
+  // A lane's elements are in groups of four adjacent ones, so a warp's load of a fragment is free
+  // of bank conflicts.
   const int warp = thread_index() / 32;
   const int lane = thread_index() % 32;
   const int warp_row = warp % warps_down * warp_rows + lane / lanes_along * group;
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(threads, blocks) gemm_warp_tile(Product32 p) {
       a.copy(ring.a[stage]);
       b.copy(ring.b[stage]);
     }
-    ptx::async_commit();  // also when empty: the count of groups is the count of tiles
+    ptx::async_commit();  // an empty group too: one group per tile
   };
   for (int number = 0; number < stages - 1; ++number) start(number, number);
 
@@ -89,8 +89,8 @@ __global__ void __launch_bounds__(threads, blocks) gemm_warp_tile(Product32 p) {
     for (int step = 0; step < steps; ++step) {
       int next_stage = stage;
       if (step == steps - 1) {
-        // The next tile has arrived for all, and all have read this one. After the last tile this
-        // one is read again, to no effect.
+        // The next tile has arrived for all threads, and all have read the current one. After the
+        // last tile, that tile is read again and not used.
         ptx::async_wait<stages - 2>();
         __syncthreads();
         if (number + 1 < tiles) next_stage = (stage + 1) % stages;

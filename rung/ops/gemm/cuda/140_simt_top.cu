@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / simt top
 //
-// Idea     the best known without tensor cores: three tile sizes, selected by shape, up to 16 x 8
-//          elements per thread, blocks in an order that keeps operands in L2.
+// Idea     the fastest rung without tensor cores: three tile sizes, selected by shape, up to 16 x 8
+//          elements per thread, and a block order that keeps operands in L2.
 // Changes  against warp_tile: 128 multiply-adds for 6 shared loads instead of 64 for 4 in 128 x 256
 //          tiles for large C; 64 x 128 and 64 x 64 where C is smaller.
-// Cost     A is read once for 256 columns, B once for 128 rows; one barrier for 1024 multiply-adds
-//          a thread.
-// Limits   the issue rate: of 139 instructions 128 are multiply-adds. An operand that is contiguous
+// Cost     A is read once per 256 columns, B once per 128 rows; one barrier per 1024 multiply-adds
+//          of a thread.
+// Limits   the issue rate: 128 of 139 instructions are multiply-adds. An operand that is contiguous
 //          along k is copied 4 bytes at a time; two such operands cost 10 %.
 // Source   CUTLASS and cuBLAS kernel names for the tile sizes; salykova, "Fast multi-level matrix
-//          multiplication on GPU" (sgemm.cu) for 4-byte cp.async that turns A around.
+//          multiplication on GPU" (sgemm.cu) for 4-byte cp.async that transposes A.
 #include <array>
 
 #include "rung/device/tile/epilogue.hpp"
@@ -21,7 +21,7 @@ namespace {
 
 using namespace gemm_cuda;
 
-// Kernels are identified by their index here: nvcc 13 cannot name a kernel by a struct.
+// Tile shapes; kernels take an index, because nvcc 13 cannot mangle a struct template argument.
 constexpr std::array<TileShape, 3> shapes{{{.rows = 128,
                                             .columns = 256,
                                             .steps = 8,
@@ -51,10 +51,11 @@ constexpr std::array<TileShape, 3> shapes{{{.rows = 128,
                                             .blocks = 6}}};
 // Fractions of the multiply-add peak that the shapes reach where C is large (H200).
 constexpr std::array<double, 3> fractions{0.79, 0.76, 0.735};
-constexpr int raster_rows = 1024;  // of C, that are worked on together
+constexpr int raster_rows = 1024;  // rows of C per raster band
 
-/// Position of this block's tile. Blocks start in the order of their numbers; a few rows of tiles
-/// are traversed by columns, so that concurrent blocks share rows of A and columns of B in L2.
+/// Position of this block's tile. Blocks start in the order of their indices; bands of a few rows
+/// of tiles are traversed by columns, so that concurrent blocks share rows of A and columns of B in
+/// L2.
 struct Place {
   int row, column;
 };
@@ -103,7 +104,7 @@ const Rung<Gemm> self{{.name = "simt_top",
                        .after = "warp_tile",
                        .backend = device_backend,
                        .supports = require_short_strides,
-                       // Traffic is that of the largest tiles, which a large C gets.
+                       // Traffic of the largest tiles, which a large C uses.
                        .tile = {.rows = shapes[0].rows, .columns = shapes[0].columns},
                        .work = work,
                        .run = run}};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / wmma
 //
-// Idea     tensor cores through CUDA's own interface: a warp multiplies 16 x 16 matrices as a
+// Idea     tensor cores through the CUDA C++ WMMA API: a warp multiplies 16 x 16 matrices as a
 //          whole. f32 operands are rounded to tf32 (8 bits of exponent, 10 of mantissa) on their
-//          way to shared memory; f16 and bf16 go as they are. Sums are f32.
-// Changes  against simt_top: the inner product of a step is one instruction of the warp for 2048 or
-//          4096 multiply-adds. Tiles are copied to shared memory as simply as in register_tile_2d.
+//          way to shared memory; f16 and bf16 are copied unchanged. Sums are f32.
+// Changes  against simt_top: one warp instruction performs 2048 or 4096 multiply-adds. Tiles are
+//          copied to shared memory as simply as in register_tile_2d.
 // Cost     the bytes of a 128 x 128 tile; f32 results good to about 10 bits.
 // Limits   copies: the tensor cores wait while the next tile is fetched element by element.
 // Source   CUDA C++ Programming Guide, "Warp matrix functions".
@@ -30,9 +30,9 @@ struct Tuning {
 };
 constexpr Tuning tuning{
     .rows = 128, .columns = 128, .steps = 16, .warp_rows = 32, .warp_columns = 64};
-constexpr int edge = 16;  // of a fragment, in rows and columns of C
+constexpr int edge = 16;  // rows and columns of a fragment of C
 
-/// Fragments of T: how deep they are, and what nvcc calls their elements.
+/// Depth of the WMMA fragments of T, and the API's name of their element type.
 template <class T>
 struct Fragments {
   static constexpr bool is_float = std::is_same_v<T, float>;
@@ -43,26 +43,28 @@ struct Fragments {
   using Sum = wmma::fragment<wmma::accumulator, edge, edge, depth, float>;
 };
 
-/// Rows are padded by 16 bytes, as little as wmma allows, so that they start in different banks.
+/// Tiles of A and B. Rows are padded by 16 bytes, the least that wmma allows, so that they start in
+/// different banks.
 template <class T>
 struct Tiles {
   static constexpr int padding = vector_width<T>;
   alignas(32) T a[tuning.rows][tuning.steps + padding];
   alignas(32) T b[tuning.steps][tuning.columns + padding];
 };
-/// Sums between fragments, whose layout is opaque, and C: a part per warp.
+/// Staging buffer between fragments, whose layout is opaque, and C: one part per warp.
 struct Sums {
   alignas(32) float warp[tuning.warps()][tuning.warp_rows][tuning.warp_columns + 4];
 };
-/// The sums reuse the tiles' memory: no thread reads a tile after the last barrier of the main
-/// loop.
+/// Shared memory of a block. The sums reuse the tiles' memory: no thread reads a tile after the
+/// last barrier of the main loop.
 template <class T>
 union Layout {
   Tiles<T> tiles;
   Sums sums;
 };
 
-/// Tensor cores cut an f32 off after tf32's 10 bits; rounding first halves the error.
+/// Rounds an f32 to tf32: the tensor core would truncate it to 10 bits, and rounding halves the
+/// error.
 template <class T>
 __device__ T rounded(float value) {
   if constexpr (std::is_same_v<T, float>) {
@@ -106,7 +108,7 @@ __global__ void __launch_bounds__(tuning.threads(), 2) gemm_wmma_tf32(P p) {
         wmma::load_matrix_sync(a_fragments[i], wmma::native(&tiles.a[warp_row + i * edge][step]),
                                sizeof(tiles.a[0]) / sizeof(T));
       }
-      // A column of B's fragments at a time: each is loaded once and needed by `down` products.
+      // One column of B's fragments at a time: each fragment is loaded once for `down` products.
       for (int j = 0; j < along; ++j) {
         typename Fragment::B b_fragment;
         wmma::load_matrix_sync(b_fragment, wmma::native(&tiles.b[step][warp_column + j * edge]),
@@ -119,7 +121,7 @@ __global__ void __launch_bounds__(tuning.threads(), 2) gemm_wmma_tf32(P p) {
     __syncthreads();
   }
 
-  // Sums pass through shared memory, because the epilogue needs to know each element's position.
+  // Sums pass through shared memory, because the epilogue needs each element's position.
   auto& mine = layout.sums.warp[warp];
   for (int i = 0; i < down; ++i) {
     for (int j = 0; j < along; ++j) {

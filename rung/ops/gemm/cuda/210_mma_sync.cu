@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / mma sync
 //
-// Idea     the tensor core's own instruction: a warp multiplies 16 x 16 by 16 x 8 elements whose
-//          places in its lanes' registers are known. A lane reads its part of A and B from shared
-//          memory, two 16-bit neighbors along k (or one f32) a register.
-// Changes  against wmma_tf32: fragments are read by plain loads, 4 bytes each, from rows of 80
-//          bytes that put all lanes in different banks; B is stored turned, so that its k are
-//          neighbors, too. Sums stay where they are known to be until the end.
-// Cost     the bytes of a 128 x 128 tile. Of a warp's 64 x 32 per step of 16: 24 loads for 16
-//          instructions.
-// Limits   copies: the tensor cores wait while the next tile is fetched element by element; and a
-//          quarter more load instructions than there are products.
+// Idea     tensor cores through mma.sync: a warp multiplies 16 x 16 by 16 x 8 elements at
+//          documented positions in its lanes' registers. A lane loads its part of A and B from
+//          shared memory, two 16-bit neighbors along k (or one f32) per register.
+// Changes  against wmma_tf32: plain 4-byte loads read the fragments, from rows of 80 bytes that put
+//          all lanes in different banks; B is stored transposed, so that its elements are adjacent
+//          along k too. Sums stay in registers until the end, at known positions.
+// Cost     the bytes of a 128 x 128 tile. A warp's 64 x 32 tile takes 24 loads per 16 mma
+//          instructions and step of 16.
+// Limits   copies: the tensor cores wait while the next tile is fetched element by element. There
+//          are 1.5 times as many load instructions as mma instructions.
 // Source   PTX ISA, "Matrix fragments for mma.m16n8k16".
 #include <type_traits>
 
@@ -27,14 +27,14 @@ using namespace gemm_cuda;
 struct Tuning {
   int rows, columns;
   int warp_rows, warp_columns;
-  int step_bytes;  // of k in a tile: 32 elements of 16 bits, 16 of 32
+  int step_bytes;  // steps of k per tile: 32 elements of 16 bits, 16 of 32
   int pitch_bytes;
   [[nodiscard]] constexpr int warps_along() const { return columns / warp_columns; }
   [[nodiscard]] constexpr int warps() const { return rows / warp_rows * warps_along(); }
   [[nodiscard]] constexpr int threads() const { return 32 * warps(); }
 };
-// A pitch of 20 words: rows 0 to 7 then begin in banks 0, 20, 8, 28, 16, 4, 24 and 12, and the four
-// lanes of a row take the four behind.
+// Pitch of 20 words: rows 0 to 7 begin in banks 0, 20, 8, 28, 16, 4, 24 and 12, and the four lanes
+// of a row read four consecutive banks.
 constexpr Tuning tuning{.rows = 128,
                         .columns = 128,
                         .warp_rows = 64,
@@ -42,7 +42,7 @@ constexpr Tuning tuning{.rows = 128,
                         .step_bytes = 64,
                         .pitch_bytes = 80};
 
-/// Both operands with k along the rows.
+/// Tiles of both operands with k along the rows.
 template <class T>
 struct MmaTiles {
   static constexpr int steps = tuning.step_bytes / static_cast<int>(sizeof(T));
@@ -56,8 +56,8 @@ union MmaLayout {
   StripStage stages[tuning.warps()];
 };
 
-/// An element on its way to shared memory; of an f32 the tensor core would cut off what does not
-/// fit, where this rounds.
+/// Converts an element for shared memory; rounds an f32 to tf32, which the tensor core would
+/// truncate.
 template <class T>
 __device__ T rounded_element(float value) {
   if constexpr (std::is_same_v<T, float>) {

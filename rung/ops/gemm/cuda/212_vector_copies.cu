@@ -3,11 +3,11 @@
 //
 // Idea     mma_sync with tiles copied 16 bytes at a time: eight elements of a row per instruction.
 // Changes  against mma_sync: an eighth of the loads, addresses and bounds checks, and no conversion
-//          to f32 and back: 16-bit elements pass as they are.
+//          to f32 and back: 16-bit elements are copied unchanged.
 // Cost     the same bytes. B's tile is stored transposed, element by element: the 16 lanes that
 //          copy one row of B write to one bank (16-way conflicts).
-// Limits   f16 and bf16, rows of A and B contiguous and aligned to 16 bytes. Those bank conflicts,
-//          and tensor cores that wait for each copy.
+// Limits   f16 and bf16, rows of A and B contiguous and aligned to 16 bytes. The bank conflicts of
+//          B, and tensor cores that wait for each copy.
 // Source   Luitjens, "CUDA Pro Tip: Increase performance with vectorized memory access", 2013.
 #include "rung/device/load.hpp"
 #include "rung/device/ptx/matrix.hpp"
@@ -25,7 +25,7 @@ constexpr int warp_rows = 64, warp_columns = 32;
 constexpr int warps_along = tile_columns / warp_columns;
 constexpr int threads = 32 * (tile_rows / warp_rows) * warps_along;
 constexpr int width = 8;   // elements in 16 bytes
-constexpr int pitch = 40;  // of a row, in elements: as in mma_sync, no bank twice
+constexpr int pitch = 40;  // of a row, in elements: free of bank conflicts, as in mma_sync
 
 template <class T>
 struct Tiles {
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(threads) gemm_vector_copies(P p) {
     }
     __syncthreads();
 #pragma unroll
-    for (int first = 0; first < depth / 2; first += 8) {  // words: of two elements
+    for (int first = 0; first < depth / 2; first += 8) {  // words of two elements
       const int at = first + lane % 4;
       std::uint32_t b_words[along][2];
 #pragma unroll

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / ldmatrix
 //
-// Idea     ldmatrix loads four 8 x 8 matrices of 16-bit elements by one instruction, each lane
-//          giving the address of one row of 16 bytes; with .trans it transposes them on the way.
-// Changes  against vector_copies: 6 loads of fragments per 16 products instead of 24; B's tile
-//          stays as it is in memory, so that it is stored 16 bytes at a time without conflicts.
-// Cost     the same bytes. Rows are padded by 16 bytes: the eight rows of a matrix are then in
+// Idea     one ldmatrix instruction loads four 8 x 8 matrices of 16-bit elements, each lane passing
+//          the address of one row of 16 bytes; with .trans it transposes them while loading.
+// Changes  against vector_copies: 6 loads of fragments per 16 mma instructions instead of 24; B's
+//          tile keeps its layout in global memory, so it is stored 16 bytes at a time without
+//          conflicts.
+// Cost     the same bytes. Rows are padded by 16 bytes, which puts the eight rows of a matrix in
 //          eight different groups of four banks.
 // Limits   as vector_copies. The tensor cores wait while the next tile is copied.
 // Source   PTX ISA, "ldmatrix" and "Matrix fragments for mma.m16n8k16".
@@ -76,7 +77,7 @@ __global__ void __launch_bounds__(threads) gemm_ldmatrix(P p) {
     __syncthreads();
 #pragma unroll
     for (int step = 0; step < depth; step += 16) {
-      // Lanes 0 to 15 address the 16 rows of the left half, 16 to 31 those of the right.
+      // Lanes 0 to 15 address the 16 rows of the left half, lanes 16 to 31 those of the right half.
       std::uint32_t b_fragments[along / 2][4];
 #pragma unroll
       for (int j = 0; j < along / 2; ++j) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / async ring
 //
-// Idea     a ring of four tiles in shared memory that cp.async fills three ahead: the copies of
-//          later tiles run while the tensor cores multiply this one (software pipelining).
-// Changes  against ldmatrix: elements pass no register on their way to shared memory, and the
-//          latency of global memory is hidden behind three tiles of products; one barrier per tile
-//          instead of two.
+// Idea     a ring of four tiles in shared memory, filled by cp.async three tiles ahead: copies of
+//          later tiles overlap with the products of the current one (software pipelining).
+// Changes  against ldmatrix: copies to shared memory bypass registers, and three tiles of products
+//          hide the global-memory latency; one barrier per tile instead of two.
 // Cost     the same bytes; 76 KB of shared memory per block.
-// Limits   as ldmatrix: aligned rows. Padding, which swizzling would save, and warps of 64 x 32.
+// Limits   as ldmatrix: aligned rows. Padding takes shared memory that swizzling would save; warps
+//          compute only 64 x 32.
 // Source   CUDA C++ Programming Guide, "Asynchronous data copies"; PTX ISA, cp.async.
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/ptx/matrix.hpp"
@@ -56,8 +56,8 @@ __global__ void __launch_bounds__(threads, 2) gemm_async_ring(P p) {
   constexpr int along = warp_columns / 8;
   float sums[down][along][4] = {};
 
-  /// Starts the copies of a tile and closes their group: an empty one behind the last tile, so that
-  /// the number of groups in flight is always the same.
+  /// Starts the copies of a tile and commits their group; beyond the last tile the group is empty,
+  /// so that the number of groups in flight is constant.
   const auto copy = [&](int tile) {
     Tiles<T>& to = layout.ring[tile % stages];
     const std::int64_t k = std::int64_t{tile} * depth;
@@ -92,12 +92,12 @@ __global__ void __launch_bounds__(threads, 2) gemm_async_ring(P p) {
   const auto count = static_cast<int>(tiles_of(p.k(), depth));
   for (int tile = 0; tile < count; ++tile) {
     ptx::async_wait<stages - 2>();
-    __syncthreads();  // the tile is there for all, and all have read the one that is overwritten
+    __syncthreads();  // the tile has arrived for all threads, and all have read the one that is overwritten
     copy(tile + stages - 1);
     const Tiles<T>& tiles = layout.ring[tile % stages];
 #pragma unroll
     for (int step = 0; step < depth; step += 16) {
-      // Lanes 0 to 15 address the 16 rows of the left half, 16 to 31 those of the right.
+      // Lanes 0 to 15 address the 16 rows of the left half, lanes 16 to 31 those of the right half.
       std::uint32_t b_fragments[along / 2][4];
 #pragma unroll
       for (int j = 0; j < along / 2; ++j) {
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(threads, 2) gemm_async_ring(P p) {
     }
   }
   ptx::async_wait_all();
-  __syncthreads();  // the strips take the ring's place
+  __syncthreads();  // the strips reuse the ring's memory
 
 #pragma unroll
   for (int i = 0; i < down; ++i) {

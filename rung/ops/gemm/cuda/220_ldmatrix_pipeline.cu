@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / ldmatrix pipeline
 //
-// Idea     a ring of tiles that cp.async fills two or three ahead of the products, each in the
-//          layout in which ldmatrix reads it without bank conflicts: lines of 128 bytes whose
-//          16-byte chunks are permuted (swizzle).
+// Idea     a ring of tiles that cp.async fills two or three ahead of the products, in a layout that
+//          ldmatrix reads without bank conflicts: lines of 128 bytes whose 16-byte chunks are
+//          permuted (swizzled).
 // Changes  against async_ring: swizzled lines instead of padded ones; warps of 64 x 64, which load
 //          8 fragments per 32 products; tiles of 128 x 128 or 64 x 64, in an order that shares
-//          operands in L2; slices of k where tiles are few.
-// Cost     the bytes of its tiles; of a warp's 64 x 64 per step of 16, 8 loads for 32 products.
-// Limits   none: every layout, stride and alignment. Lines that begin anywhere are loaded as the
-//          aligned chunks that hold them and shifted in registers; what is contiguous along no axis
-//          element by element. Products of mma.sync reach two thirds of a Hopper's tensor cores.
+//          operands in L2; split-K where tiles are few.
+// Cost     the bytes of its tiles. A warp's 64 x 64 tile takes 8 loads per 32 products and step of
+//          16.
+// Limits   every layout, stride and alignment is supported. Unaligned lines are loaded as the
+//          aligned chunks that contain them and shifted in registers; operands without a contiguous
+//          axis are copied element by element. mma.sync reaches two thirds of Hopper's tensor-core
+//          peak.
 // Source   PTX ISA, ldmatrix; CUTLASS, "Implicit GEMM"'s permuted shared-memory layout.
 #include "rung/cpu/split.hpp"  // types: float f16 bf16
 #include "rung/ops/gemm/cuda/220_ldmatrix_pipeline.cuh"
@@ -31,8 +33,8 @@ namespace {
 
 using namespace gemm_cuda;
 
-/// Returns the plan of the fastest tile, from the throughput with 16-bit operands and with tf32.
-/// Unaligned lines pass through registers, one chunk per thread after another.
+/// Returns the plan of the fastest tile, from the measured throughputs with 16-bit operands and
+/// with tf32. Unaligned lines pass through registers, one chunk per thread at a time.
 TensorPlan plan_of(const Gemm::Args& args, const Context& context) {
   const int unaligned =
       (has_aligned_lines(args.a, 16) ? 0 : 1) + (has_aligned_lines(args.b, 16) ? 0 : 1);
@@ -40,7 +42,7 @@ TensorPlan plan_of(const Gemm::Args& args, const Context& context) {
   constexpr double aligned_step = 0.42e-6;
   constexpr double chunk_seconds = 0.8e-6;  // 8 and 4 per thread, operand and tile of k
   constexpr double epilogue_rate = 5.5e9;   // bytes of C per SM, aligned ...
-  constexpr double strip_rate = 3.5e9;      // ... and not
+  constexpr double strip_rate = 3.5e9;      // ... and unaligned
   const TensorTile tiles[] = {{.rows = ldmatrix_shapes[0].rows,
                                .columns = ldmatrix_shapes[0].columns,
                                .reach = 0.39 * share,
@@ -64,7 +66,7 @@ TensorPlan plan_of(const Gemm::Args& args, const Context& context) {
 
 Support supports(const Gemm::Args& args, const Context&) {
   if (const Support types = require_tensor_cores(args); !types) return types;
-  // Tiles of one matrix; a grid has no more blocks.
+  // Tiles of one matrix are limited to the blocks of a grid.
   const double tiles = static_cast<double>(tiles_of(args.m(), ldmatrix_shapes[1].rows)) *
                        static_cast<double>(tiles_of(args.n(), ldmatrix_shapes[1].columns));
   return tiles < 0x1p31 / 128 ? supported : unsupported("more than 2^24 tiles of C");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm / ldmatrix pipeline: the kernel, compiled for a type of operands a file.
+// gemm / ldmatrix pipeline: the kernel, compiled once per operand type.
 //
-// Takes any layout: an operand's tile is in shared memory as it is in global memory, k or rows
-// contiguous, and ldmatrix turns what must be turned on the way to registers.
+// Supports any layout: an operand's tile in shared memory keeps its layout in global memory, k or
+// rows contiguous, and ldmatrix transposes it where needed while loading registers.
 //
 // Part of the rung whose Idea, Changes, Cost and Limits are in 220_ldmatrix_pipeline.cu.
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// A block's tile, and what each warp makes of it.
+/// Extents of a block's tile and of each warp's part.
 struct LdmatrixShape {
   int rows, columns;
   int warp_rows, warp_columns;
@@ -33,7 +33,7 @@ constexpr LdmatrixShape ldmatrix_shapes[] = {
     {.rows = 128, .columns = 128, .warp_rows = 64, .warp_columns = 64, .stages = 3, .blocks = 2},
     {.rows = 64, .columns = 64, .warp_rows = 32, .warp_columns = 32, .stages = 4, .blocks = 3}};
 
-/// One operand of one matrix: `outer` is the axis that it shares with C.
+/// Operand of one matrix: `outer` is the axis shared with C.
 template <class T>
 struct StridedOperand {
   const T* data;
@@ -46,11 +46,11 @@ template <class T>
 struct LdmatrixCall {
   Finish<T> finish;
   Raster raster;
-  std::int64_t slice_depth;  // of k
+  std::int64_t slice_depth;  // steps of k per slice
   bool wide_a, wide_b;       // lines begin at multiples of 16 bytes
 };
 
-/// Copies the tiles of an operand along k, a chunk of 16 bytes at a time.
+/// Copier of an operand's tiles along k, 16-byte chunk by chunk.
 template <class T, int Rows, bool KMajor, int Threads>
 class ChunkCopy {
   using Tile = SwizzledTile<T, Rows, KMajor>;
@@ -59,13 +59,13 @@ class ChunkCopy {
   static constexpr int count = Tile::bytes / 16 / Threads;
   static constexpr int lines_apart = Threads / per_line;
   static_assert(count * Threads * 16 == Tile::bytes && lines_apart * per_line == Threads);
-  static constexpr int many = 1 << 20;  // more elements than matter to any chunk of a tile
+  static constexpr int many = 1 << 20;  // clamp of counts: more elements than any chunk of a tile reads
 
   const T* from_;  // this thread's first chunk of the next tile
   std::int64_t line_stride_;
   std::int64_t along_stride_;
-  int outer_left_;    // from that chunk's first element on
-  int outer_before_;  // of its line, where lines are along the outer axis
+  int outer_left_;    // elements along outer from that chunk's first on
+  int outer_before_;  // elements before it in its line, if lines are along outer
   bool wide_;
 
   static __device__ int line_number() { return static_cast<int>(threadIdx.x) / per_line; }
@@ -85,8 +85,8 @@ class ChunkCopy {
     from_ = operand.data + outer * operand.outer_stride + k * operand.depth_stride;
   }
 
-  /// Starts copying the next tile, of which k_left steps exist; what does not becomes zero. In
-  /// front of it are k_before steps. `somewhere`: any address in global memory.
+  /// Starts copying the next tile, of which k_left steps exist; the rest is zero-filled. k_before
+  /// steps precede the tile. `somewhere`: any valid address in global memory.
   __device__ __forceinline__ void copy(unsigned char* tile, int k_left, std::int64_t k_before,
                                        const T* somewhere) {
     const auto place = [&](int i) {
@@ -129,8 +129,8 @@ class ChunkCopy {
   }
 };
 
-/// Fragments of 32 bytes of k: the four registers of A's 16 rows, or of B's for twice 8 columns.
-/// `Second`: which of the two axes the second of four matrices is along.
+/// Fragment of 32 bytes of k: the four registers of A's 16 rows, or of B's 2 x 8 columns. `Second`:
+/// the axis along which the second of the four matrices follows the first.
 enum class Second { rows, depth };
 template <class T, int Rows, bool KMajor, Second second>
 __device__ __forceinline__ void load_fragment4(std::uint32_t (&to)[4], const unsigned char* tile,
@@ -140,7 +140,7 @@ __device__ __forceinline__ void load_fragment4(std::uint32_t (&to)[4], const uns
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int first_k = step * 2 * half;
   if constexpr (KMajor || sizeof(T) == 2) {
-    // Lane 8 i + r gives the address of line r of matrix i.
+    // Lane 8 i + r passes the address of line r of matrix i.
     const int matrix = lane / 8;
     const int below = second == Second::rows ? matrix % 2 : matrix / 2;
     const int behind = second == Second::rows ? matrix / 2 : matrix % 2;
@@ -148,7 +148,7 @@ __device__ __forceinline__ void load_fragment4(std::uint32_t (&to)[4], const uns
     const int k = first_k + half * behind + (KMajor ? 0 : lane % 8);
     ptx::load_matrix<4, !KMajor>(to, tile + Tile::place(row, k));
   } else {
-    // ldmatrix turns 16-bit elements only: lane by lane.
+    // ldmatrix transposes only 16-bit elements: 32-bit elements are loaded lane by lane.
     typedef std::uint32_t Word __attribute__((may_alias));
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -202,7 +202,7 @@ __global__ void __launch_bounds__(ldmatrix_shapes[Shape].threads(), ldmatrix_sha
   constexpr int down = shape.warp_rows / 16;
   constexpr int along = shape.warp_columns / 8;
   float sums[down][along][4] = {};
-  // Rounding to tf32 takes registers that loads of later steps would.
+  // Rounding to tf32 needs registers that prefetched loads of later steps would occupy.
   [[maybe_unused]] constexpr int unrolled_steps = sizeof(T) == 4 ? 1 : 4;
 
   const std::int64_t tiles = end_k > first_k ? (end_k - first_k + depth - 1) / depth : 0;
@@ -221,7 +221,7 @@ __global__ void __launch_bounds__(ldmatrix_shapes[Shape].threads(), ldmatrix_sha
   int writing = shape.stages - 1;
   for (std::int64_t tile = 0; tile < tiles; ++tile) {
     ptx::async_wait<shape.stages - 2>();
-    __syncthreads();  // the tile is there for all, and all have read the one that is written next
+    __syncthreads();  // the tile has arrived for all, and all have read the stage written next
     if (tile + shape.stages - 1 < tiles) copy(tile + shape.stages - 1, layout.stages[writing]);
     ptx::async_commit();
     const auto& stage = layout.stages[reading];
@@ -280,12 +280,12 @@ inline bool is_k_major(std::int64_t outer_stride, std::int64_t depth_stride) {
 }
 
 /// Launches the kernel. Defined in the rung's file, which is compiled once per type; float operands
-/// are taken as tf32.
+/// are rounded to tf32.
 void run_ldmatrix_pipeline(Context& context, const Finish<f16>& finish, const TensorPlan& plan);
 void run_ldmatrix_pipeline(Context& context, const Finish<bf16>& finish, const TensorPlan& plan);
 void run_ldmatrix_pipeline(Context& context, const Finish<float>& finish, const TensorPlan& plan);
 
-/// Its definition, for the file that compiles T's kernels.
+/// Implements run_ldmatrix_pipeline(), in the file that compiles T's kernels.
 template <class T>
 void launch_ldmatrix_pipeline(Context& context, const Finish<T>& given, const TensorPlan& plan) {
   Finish<T> finish = given;
@@ -316,7 +316,7 @@ void launch_ldmatrix_pipeline(Context& context, const Finish<T>& given, const Te
     k_major_b ? choose.template operator()<Shape, false, true>(call)
               : choose.template operator()<Shape, false, false>(call);
   };
-  // A grid has fewer than 2^31 blocks: batches beyond that in several launches.
+  // A grid has fewer than 2^31 blocks: larger batches take several launches.
   const std::int64_t at_once = larger<std::int64_t>(0x7fffffff / (down * along * slices), 1);
   for (std::int64_t first = 0; first < p.c.shape[0]; first += at_once) {
     const Finish<T> part = batches(finish, first, smaller(at_once, p.c.shape[0] - first));

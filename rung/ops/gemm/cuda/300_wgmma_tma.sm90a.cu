@@ -4,13 +4,13 @@
 // Idea     Hopper's tensor cores and copy engine: one thread issues TMA loads, mbarriers in shared
 //          memory signal their arrival, and four warps multiply 64 x 128 by wgmma, which reads both
 //          operands from shared memory.
-// Changes  against ldmatrix_pipeline: no addresses, no bounds and no fragments; 8 instructions for
-//          a tile of 128 x 128 x 64 where a warp had 128 and the loads for them.
-// Cost     the bytes of a 128 x 128 tile; a barrier of the block per tile of k.
-// Limits   operands that TMA takes: 16-byte aligned, strides of a multiple of 16 bytes; tf32 only
+// Changes  against ldmatrix_pipeline: no addresses, bounds checks or fragment loads; 8 instructions
+//          per tile of 128 x 128 x 64 where a warp had 128 and their loads.
+// Cost     the bytes of a 128 x 128 tile; one block barrier per tile of k.
+// Limits   operands must suit TMA: 16-byte aligned, strides of a multiple of 16 bytes; tf32 only
 //          with k contiguous. The warps that multiply also issue the loads: they wait for the
-//          products of one tile before the next can be loaded in its place.
-// Source   PTX ISA, wgmma and cp.async.bulk.tensor; the recipe of fast.cu's second kernel.
+//          products of a tile before its stage can be refilled.
+// Source   PTX ISA, wgmma and cp.async.bulk.tensor; fast.cu's second kernel.
 #include "rung/device/stage_ring.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 

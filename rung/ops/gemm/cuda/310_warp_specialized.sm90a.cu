@@ -2,14 +2,14 @@
 // gemm / warp specialized
 //
 // Idea     warp roles: one thread of a producer warpgroup only issues TMA loads, two consumer
-//          warpgroups nothing but multiply them, and barriers in both directions are all that they
-//          share. The producer gives its registers to the consumers (setmaxnreg).
-// Changes  against wgmma_tma: products of the next tile are issued while those of the last are
-//          carried out; no barrier of the block; a tile of 128 x 256, whose 256 sums per thread
-//          of one warpgroup would not fit.
+//          warpgroups only multiply, and they synchronize by mbarriers in both directions. The
+//          producer gives its registers to the consumers (setmaxnreg).
+// Changes  against wgmma_tma: products of the next tile are issued while those of the last run; no
+//          block barrier; a tile of 128 x 256, whose 256 sums per thread would not fit in one
+//          warpgroup.
 // Cost     the bytes of a 128 x 256 tile: a quarter less than 128 x 128.
-// Limits   as wgmma_tma. While a block writes C, its tensor cores rest; so do an SM's at the end,
-//          unless the tiles of C are a multiple of the SMs.
+// Limits   as wgmma_tma. The tensor cores idle while a block writes C, and in the last wave unless
+//          the tiles of C are a multiple of the SMs.
 // Source   CUTLASS, "Warp-specialized kernel design"; fast.cu.
 #include "rung/device/collectives.hpp"
 #include "rung/device/tile/roles.hpp"
@@ -30,7 +30,8 @@ struct RolesLayout {
   StageRing<stage_count> ring;
 };
 
-/// A block per tile of C. Producer and consumers synchronize at the ring's barriers only.
+/// Computes one tile of C per block. Producer and consumers synchronize at the ring's barriers
+/// only.
 template <class T, bool KMajorA, bool KMajorB>
 __global__ void __launch_bounds__(role_threads, 1)
     gemm_warp_specialized(const __grid_constant__ TensorJob<T> job) {
@@ -72,13 +73,13 @@ __global__ void __launch_bounds__(role_threads, 1)
     ptx::wgmma_fence(sums);
     wgmma_tile<TileA, TileB>(sums, stage.a, warp / 4 * 64, stage.b, tile > 0);
     ptx::wgmma_commit();
-    ptx::wgmma_wait<1>(sums);  // this tile's products run on; those of the one before are done
+    ptx::wgmma_wait<1>(sums);  // this tile's products still run; those of the previous one are done
     if (tile > 0 && lane == 0) ring.release(stage_before);
     stage_before = at.stage;
   }
   ptx::wgmma_wait<0>(sums);
 
-  // A zero that the compiler cannot see through: it computes the addresses of the stores here, not
+  // A zero that is opaque to the compiler: the addresses of the stores are computed here, not
   // before the loop, where they would occupy registers.
   const int zero = zero_anew();
   with_output_type<T>(job.finish.p, job.finish.narrow, [&](const auto& p) {

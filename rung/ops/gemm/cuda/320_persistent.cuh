@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm / persistent: the kernel, compiled for a type of operands a file.
+// gemm / persistent: the kernel, compiled once per operand type.
 //
 // Part of the rung whose Idea, Changes, Cost and Limits are in 320_persistent.sm90a.cu.
 #pragma once
@@ -12,8 +12,8 @@
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
 constexpr int persistent_rows = 64 * consumer_groups;
-/// Widths of the tile: large ones read less per product, small ones fill the device where C is
-/// small.
+/// Returns the tile of a width: wide tiles read less per product, narrow ones fill the device if C
+/// is small.
 constexpr TensorTile persistent_tile(int columns, double reach) {
   return {.rows = persistent_rows,
           .columns = columns,
@@ -24,7 +24,7 @@ constexpr TensorTile persistent_tile(int columns, double reach) {
 constexpr TensorTile persistent_tiles[] = {persistent_tile(256, 0.97), persistent_tile(192, 0.88),
                                            persistent_tile(128, 0.85), persistent_tile(64, 0.95)};
 
-/// Up to 192 KiB of stages, and two boxes of C per warp.
+/// Shared memory of a block: up to 192 KiB of stages, and two boxes of C per warp.
 template <int Columns>
 struct PersistentLayout {
   static constexpr int stage_count =
@@ -35,7 +35,8 @@ struct PersistentLayout {
   StageRing<stage_count> ring;
 };
 
-/// Blocks that stay take every gridDim.x-th tile of C, or of a slice of k.
+/// Computes C by persistent blocks, each of which loops over every gridDim.x-th tile of C, or slice
+/// of a tile.
 template <class T, int Columns, bool KMajorA, bool KMajorB>
 __global__ void __launch_bounds__(role_threads, 1)
     gemm_persistent(const __grid_constant__ TensorJob<T> job) {
@@ -88,8 +89,9 @@ __global__ void __launch_bounds__(role_threads, 1)
   }
 }
 
-/// `partial`: memory for the sums of slices (partial_bytes), or null: the context's workspace.
-/// In the rung's file, which is compiled once per type. Float operands are tf32.
+/// Launches the kernel. `partial`: memory for the partial sums (partial_bytes), or null for the
+/// context's workspace. Defined in the rung's file, which is compiled once per type; float operands
+/// are rounded to tf32.
 void run_persistent(Context& context, const MappedOperands<f16>& operands, const TensorPlan& plan,
                     void* partial = nullptr);
 void run_persistent(Context& context, const MappedOperands<bf16>& operands, const TensorPlan& plan,
@@ -97,7 +99,7 @@ void run_persistent(Context& context, const MappedOperands<bf16>& operands, cons
 void run_persistent(Context& context, const MappedOperands<float>& operands, const TensorPlan& plan,
                     void* partial = nullptr);
 
-/// Its definition, for the file that compiles T's kernels.
+/// Implements run_persistent(), in the file that compiles T's kernels.
 template <class T>
 void launch_persistent(Context& context, const MappedOperands<T>& operands, const TensorPlan& plan,
                        void* memory) {

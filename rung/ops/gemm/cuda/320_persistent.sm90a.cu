@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / persistent
 //
-// Idea     a block for each SM that takes tile after tile. While its consumers write one, the
-//          producer fetches the operands of the next; and C goes by way of shared memory, from
-//          where the copy engine stores it while the consumers multiply again.
-// Changes  against warp_specialized: the pipeline is filled once, not once per tile; tiles in an
-//          order that shares operands in L2; four widths of tiles, and slices of k where C has
-//          few.
+// Idea     one persistent block per SM loops over tiles. While its consumers write a tile of C, the
+//          producer fetches the operands of the next; C is staged in shared memory, from which TMA
+//          stores it while the consumers multiply again.
+// Changes  against warp_specialized: the pipeline is filled once, not once per tile; tiles are in
+//          an order that shares operands in L2; four tile widths, and split-K where C has few
+//          tiles.
 // Cost     as warp_specialized; C is written 16 rows by 128 bytes at a time.
-// Limits   as wgmma_tma. The tensor cores rest while sums go to shared memory; beta, bias and
-//          activations, which are applied on the way, take that much longer. A C that TMA cannot
-//          write, a bias that is a matrix, and beta with a residual take an epilogue by threads.
+// Limits   as wgmma_tma. The tensor cores idle while sums are staged; beta, bias and activations
+//          lengthen this phase. A C that TMA cannot write, a bias that is a matrix, and beta
+//          together with a residual use an epilogue by threads.
 // Source   CUTLASS, "Persistent, cooperative kernels"; Triton's tutorials, grouped order of tiles.
 #include "rung/cpu/split.hpp"  // types: float f16 bf16
 #include "rung/ops/gemm/cuda/320_persistent.cuh"

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / cluster multicast
 //
-// Idea     two blocks of a cluster work on tiles one below the other. They need the same columns of
-//          B: each fetches half and the copy engine writes it to both.
-// Changes  against persistent: a block reads 128 rows of A and 128 of B's 256 columns from L2
-//          per tile of k, two thirds as much. A stage is empty when the warps of both blocks
-//          have read it.
-// Cost     bytes from L2 of a tile of 256 x 256, in blocks of 128 x 256.
-// Limits   as persistent. C of up to 128 rows leaves half of the blocks without work; two blocks
-//          wait for the slower one.
-// Source   CUTLASS, TMA multicast; fast.cu, where it brought 4 %.
+// Idea     the two blocks of a cluster compute vertically adjacent tiles, which need the same
+//          columns of B: each block fetches half of them, and TMA multicasts it to both.
+// Changes  against persistent: a block reads 128 rows of A and 128 of B's 256 columns from L2 per
+//          tile of k, two thirds as much. A stage is empty when the warps of both blocks have read
+//          it.
+// Cost     the L2 traffic of a tile of 256 x 256, in blocks of 128 x 256.
+// Limits   as persistent. A C of up to 128 rows leaves half of the blocks idle; the faster block of
+//          a cluster waits for the slower one.
+// Source   CUTLASS, TMA multicast; fast.cu, where it gained 4 %.
 #include "rung/device/collectives.hpp"
 #include "rung/device/tile/roles.hpp"
 #include "rung/ops/gemm/cuda/detail/finish_boxes.hpp"
@@ -21,7 +21,7 @@ namespace {
 using namespace gemm_cuda;
 
 constexpr int rows = 64 * consumer_groups;
-constexpr int cluster_blocks = 2;  // one below the other
+constexpr int cluster_blocks = 2;  // vertically adjacent tiles
 
 template <int Columns>
 struct ClusterLayout {
@@ -32,8 +32,8 @@ struct ClusterLayout {
   StageRing<stage_count> ring;
 };
 
-/// A cluster takes a pair of 128-row tiles, one below the other: the raster numbers the pairs, and
-/// a block's rank in its cluster says which of them is its own.
+/// Computes C by clusters, each on a pair of vertically adjacent 128-row tiles: the raster numbers
+/// the pairs, and a block's rank in its cluster selects its tile.
 template <class T, int Columns, bool KMajorA, bool KMajorB>
 __global__ void __launch_bounds__(role_threads, 1)
     gemm_cluster_multicast(const __grid_constant__ TensorJob<T> job) {
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(role_threads, 1)
         TileB::load_multicast(ptx::cluster_rank(), stage.b, job.b, tile.batch * job.b_moves,
                               tile.column, k, full, (1 << cluster_blocks) - 1);
       }
-      __syncwarp();  // no lane prefetches for a later tile
+      __syncwarp();  // keeps lanes from prefetching for a later tile
     });
   } else if (threadIdx.x >= producer_threads) {
     ptx::claim_registers<consumer_registers>();
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(role_threads, 1)
     });
     if (lane_of_thread() == 0) ptx::bulk_wait_read<0>();  // of the stores of its boxes
   }
-  ptx::cluster_sync();  // the other block still writes here, and releases stages
+  ptx::cluster_sync();  // the other block still writes here and releases stages
 }
 
 constexpr TensorTile tiles[] = {{.rows = cluster_blocks * rows,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm / stream k: the kernels, compiled for a type of operands a file.
+// gemm / stream k: the kernels, compiled once per operand type.
 //
 // Part of the rung whose Idea, Changes, Cost and Limits are in 340_stream_k.sm90a.cu.
 #pragma once
@@ -15,7 +15,8 @@ namespace rung::gemm_cuda::inline RUNG_TARGET {
 
 constexpr int stream_rows = 64 * consumer_groups;
 constexpr int stream_columns = 256;
-/// Tiles of two blocks that share B, and of one block: more tiles, but more bytes from L2.
+/// Tiles of a cluster of two blocks that share B, and of one block: more tiles, but more L2
+/// traffic.
 constexpr TensorTile stream_tiles[] = {{.rows = 2 * stream_rows,
                                         .columns = stream_columns,
                                         .blocks = 2,
@@ -38,15 +39,15 @@ struct StreamLayout {
   StageRing<stage_count> ring;
 };
 
-/// The sums of slices are stored tile after tile, as one matrix of a tile's columns: of each slice
-/// all tiles that are cut, of each tile its blocks, one below the other.
+/// Kernel arguments. Partial sums are stored tile after tile, as one matrix of a tile's columns, in
+/// the order [slice][split tile][block of the cluster].
 template <class T>
 struct StreamJob {
   TensorJob<T> tiles;
   TensorMap parts;
 };
 
-/// Works are whole tiles of C, then slices of those that are left. Blocks: of a cluster.
+/// Computes whole tiles of C, then slices of the remaining tiles. Blocks: per cluster.
 template <class T, int Blocks, bool KMajorA, bool KMajorB>
 __global__ void __launch_bounds__(role_threads, 1)
     gemm_stream_k(const __grid_constant__ StreamJob<T> job) {
@@ -70,7 +71,7 @@ __global__ void __launch_bounds__(role_threads, 1)
         load_shared<TileB>(stage.b, job.tiles.b, tile.batch * job.tiles.b_moves, tile.column, k,
                            full);
       }
-      __syncwarp();  // no lane prefetches for a later tile
+      __syncwarp();  // keeps lanes from prefetching for a later tile
     });
   } else if (threadIdx.x >= producer_threads) {
     ptx::claim_registers<consumer_registers>();
@@ -109,25 +110,25 @@ __global__ void __launch_bounds__(role_threads, 1)
   if constexpr (Blocks > 1) ptx::cluster_sync();  // the other block writes here, releases stages
 }
 
-/// Parameters of the second kernel.
+/// Kernel arguments of the second kernel.
 template <class T>
 struct StreamEnd {
   Finish<T> finish;
   Raster raster;
   const float* parts;
-  int blocks;  // of a cluster
+  int blocks;  // per cluster
 };
 constexpr int end_threads = 256;
-constexpr int end_rows = 16;  // of a block
+constexpr int end_rows = 16;  // per block
 
-/// Adds up the slices of the tiles that were cut, in their order. A thread makes four neighbors of
+/// Combines the slices of the split tiles in order. Each thread computes four adjacent elements of
 /// C at a time.
 template <class Out, class T>
 __global__ void __launch_bounds__(end_threads)
     gemm_stream_k_end(const __grid_constant__ StreamEnd<T> end) {
   start_dependent();
   const Product<T, Out> p = with_output<Out>(end.finish.p);
-  const int strips = end.blocks * (stream_rows / end_rows);  // of a tile
+  const int strips = end.blocks * (stream_rows / end_rows);  // per tile
   const auto number = static_cast<int>(blockIdx.x);
   const TileWork work = end.raster.at(end.raster.whole + number / strips);
   const std::int64_t first_row = (std::int64_t{work.row} * strips + number % strips) * end_rows;
@@ -154,12 +155,12 @@ __global__ void __launch_bounds__(end_threads)
 }
 
 /// Launches both kernels. Defined in the rung's file, which is compiled once per type; float
-/// operands are taken as tf32.
+/// operands are rounded to tf32.
 void run_stream_k(Context& context, const MappedOperands<f16>& operands, const TensorPlan& plan);
 void run_stream_k(Context& context, const MappedOperands<bf16>& operands, const TensorPlan& plan);
 void run_stream_k(Context& context, const MappedOperands<float>& operands, const TensorPlan& plan);
 
-/// Adds up what gemm_stream_k has left of the tiles that were cut.
+/// Launches the second kernel, which combines the slices left by gemm_stream_k.
 template <class T>
 void end_stream_k(Context& context, const StreamEnd<T>& end) {
   const std::int64_t tiles = end.raster.tiles() - end.raster.whole;
@@ -172,7 +173,7 @@ void end_stream_k(Context& context, const StreamEnd<T>& end) {
   launch(context, shape, gemm_stream_k_end<float, T>, end);
 }
 
-/// Its definition, for the file that compiles T's kernels.
+/// Implements run_stream_k(), in the file that compiles T's kernels.
 template <class T>
 void launch_stream_k(Context& context, const MappedOperands<T>& operands, const TensorPlan& plan) {
   const auto with_blocks = [&]<int Blocks>() {

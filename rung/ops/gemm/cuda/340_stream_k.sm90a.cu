@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / stream k
 //
-// Idea     tiles of C in full waves, one per SM at a time, are made whole; those of the last,
-//          partial wave are cut along k into slices for all SMs. The slices' sums go to memory, and
-//          a second kernel adds up those of the tiles that were cut.
-// Changes  against cluster_multicast: no last wave in which most SMs have nothing to do (wave
-//          quantization). Slices are added in their order: results repeat to the bit.
-// Cost     of each tile that is cut, and each of its slices, 128 KiB written and read, mostly
-//          within L2; a second launch, which is set up while the first one ends.
-// Limits   as persistent. Where tiles fill the last wave there is nothing to gain.
+// Idea     tiles of C in full waves are computed whole, one per SM at a time; the tiles of the
+//          last, partial wave are split along k into slices for all SMs. The slices' sums go to
+//          memory, and a second kernel combines them.
+// Changes  against cluster_multicast: no last wave with mostly idle SMs (wave quantization). Slices
+//          are combined in a fixed order: results are bitwise reproducible.
+// Cost     128 KiB written and read per slice of a split tile, mostly within L2; a second launch,
+//          set up while the first kernel ends.
+// Limits   as persistent. No gain if tiles fill the last wave.
 // Source   Osama et al. 2023, "Stream-K: work-centric parallel decomposition", its hybrid
 //          schedules.
 #include "rung/cpu/split.hpp"  // types: float f16 bf16
@@ -29,7 +29,7 @@ namespace {
 
 using namespace gemm_cuda;
 
-/// Tiles of the last turn are cut: no SM waits for others.
+/// Returns the work. Tiles of the last wave are split: no SM idles.
 Work work(const Gemm::Args& args, const Context& context) {
   const TensorPlan plan = plan_tensor(args, context, stream_tiles);
   const TensorTile& tile = stream_tiles[plan.tile];

@@ -21,8 +21,8 @@ namespace rung::peer {
 struct Matrix {
   std::byte* data = nullptr;      // operands are only read; one type serves all three
   std::int64_t batch_stride = 0;  // bytes
-  std::int64_t leading = 0;  // elements between rows, or between columns if transposed
-  bool transposed = false;   // columns are contiguous instead of rows
+  std::int64_t leading = 0;       // elements between rows, or between columns if transposed
+  bool transposed = false;        // columns are contiguous instead of rows
   bool valid = false;
 };
 

@@ -20,7 +20,7 @@ inline double unevenness(double blocks, const Context& context) {
 
 /// Tiling of C by a kernel.
 struct TileFacts {
-  std::int64_t rows = 1, columns = 1, depth = 1;  // extents of a tile; depth: steps of k between two barriers
+  std::int64_t rows = 1, columns = 1, depth = 1;  // of a tile; depth: k per barrier
   std::int64_t resident = 1;                      // blocks per SM
   std::int64_t slices = 1;                        // slices of k, combined by a second kernel
   int cluster = 1;                                // blocks that share a tile
