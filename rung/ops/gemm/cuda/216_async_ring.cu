@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(threads, 2) gemm_async_ring(P p) {
   const auto count = static_cast<int>(tiles_of(p.k(), depth));
   for (int tile = 0; tile < count; ++tile) {
     ptx::async_wait<stages - 2>();
-    __syncthreads();  // the tile has arrived for all threads, and all have read the one that is overwritten
+    __syncthreads();  // the tile has arrived for all, and all have read the overwritten one
     copy(tile + stages - 1);
     const Tiles<T>& tiles = layout.ring[tile % stages];
 #pragma unroll

@@ -59,7 +59,7 @@ class ChunkCopy {
   static constexpr int count = Tile::bytes / 16 / Threads;
   static constexpr int lines_apart = Threads / per_line;
   static_assert(count * Threads * 16 == Tile::bytes && lines_apart * per_line == Threads);
-  static constexpr int many = 1 << 20;  // clamp of counts: more elements than any chunk of a tile reads
+  static constexpr int many = 1 << 20;  // clamp of counts: above any chunk's elements
 
   const T* from_;  // this thread's first chunk of the next tile
   std::int64_t line_stride_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host side of the rungs that copy with cp.async: which access suits an operand.
+// Host side of the rungs that copy with cp.async: selection of an operand's access.
 #pragma once
 
 #include <array>
@@ -11,7 +11,8 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// Wide copies need whole aligned groups along `outer`, the axis shared with C.
+/// Returns the access of an operand. Wide copies need whole aligned groups along `outer`, the axis
+/// shared with C.
 inline TileAccess access_of(const View<const float, 3>& operand, int outer, int depth) {
   constexpr std::int64_t width = 4;
   const bool wide = operand.strides[outer] == 1 && operand.shape[outer] % width == 0 &&
@@ -21,8 +22,8 @@ inline TileAccess access_of(const View<const float, 3>& operand, int outer, int 
   return operand.strides[depth] == 1 ? TileAccess::along_depth : TileAccess::any;
 }
 
-/// Calls f.template operator()<access of A, access of B>(). If one is any, both are: five kernels
-/// instead of nine.
+/// Calls f.template operator()<access of A, access of B>(). If either access is `any`, both are,
+/// which leaves five kernels instead of nine.
 template <class F>
 void with_access(const Product32& p, F&& f) {
   constexpr TileAccess along_depth = TileAccess::along_depth;
@@ -40,8 +41,8 @@ void with_access(const Product32& p, F&& f) {
             : f.template operator()<along_depth, along_depth>();
 }
 
-/// Returns the path of kernels with five kinds of copies: wide ones, of single elements along k, or
-/// others. Where k is shorter than a stage, only stores of C count.
+/// Returns the rates key of kernels with five kinds of copies: wide, single elements along k, or
+/// others. If k is shorter than a stage, the key reflects only the stores of C.
 inline const char* copies_path(const Gemm::Args& args) {
   constexpr std::int64_t stage = 16;
   if (args.k() < stage) return "short k";
@@ -98,7 +99,7 @@ constexpr TileFacts facts_of(const TileShape& tile, std::int64_t slices = 1) {
           .slices = slices};
 }
 
-/// The tile of least estimated time for a call, and that time.
+/// Fastest tile for a call, and its estimated time.
 struct TileChoice {
   int tile;
   double seconds;
@@ -123,7 +124,8 @@ constexpr Tiling tiling_of{
     .block = shape.threads(),
     .shared_bytes = sizeof(typename Pipeline<shape, access_a, access_b>::Stages)};
 
-/// Distances within a tile are kept in 32 bits: 256 rows or columns, 32 steps at the most.
+/// Rejects long strides: offsets within a tile have 32 bits, and a tile has up to 256 rows or
+/// columns and 32 steps.
 inline Support require_short_strides(const Gemm::Args& args, const Context& context) {
   if (const Support f32 = require_f32(args, context); !f32) return f32;
   constexpr std::int64_t longest = std::int64_t{1} << 22;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 8-bit operands for wgmma, which takes them with k contiguous only: as they are where the copy
-// engine can fetch them so, else as a copy in the workspace.
+// 8-bit operands for wgmma, which requires k contiguous: in place where TMA can load them with k
+// contiguous, else as a copy in the workspace.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// `view`: matrices x outer x k.
+/// 8-bit operand of wgmma. `view`: matrices x outer x k.
 struct ByteOperand {
   View<const std::uint8_t, 3> view;
-  bool moves;  // a matrix for each of the batch, not one for all
+  bool moves;  // a matrix per batch index instead of one for all
   bool packs;
 
-  /// `given`: of any 8-bit type; axis `outer` is shared with C.
+  /// Describes `given`, of any 8-bit type; axis `outer` is shared with C.
   ByteOperand(const ConstTensorRef& given, int outer, int depth) {
     ConstTensorRef bytes = given;
     bytes.dtype = DType::u8;
@@ -31,19 +31,19 @@ struct ByteOperand {
     constexpr int box[3] = {1, 64, SwizzledTile<std::uint8_t, 64, true>::depth};
     packs = !tensor_map_support(view, box, Swizzle::bytes_128);
   }
-  /// Bytes of the copy.
+  /// Returns the bytes of the packed copy; 0 if there is none.
   [[nodiscard]] std::int64_t bytes() const {
     return packs ? view.shape[0] * view.shape[1] * packed_pitch<std::uint8_t>(view.shape[2]) : 0;
   }
 };
 
-/// Both operands of a product, and how long copying them takes.
+/// Operands of a product, and the cost of copying them.
 struct ByteOperands {
   ByteOperand a, b;
 
   explicit ByteOperands(const Gemm::Args& args) : a(args.a, 1, 2), b(args.b, 2, 1) {}
   [[nodiscard]] std::int64_t bytes() const { return a.bytes() + b.bytes(); }
-  /// The copies are kernels of their own.
+  /// Adds the cost of the copies, which are separate kernels, to `work`.
   void add_to(Work& work) const {
     work.launches = work.launches + (a.packs ? 1.0 : 0.0) + (b.packs ? 1.0 : 0.0);
     work.bytes = work.bytes + 2 * static_cast<double>(bytes());

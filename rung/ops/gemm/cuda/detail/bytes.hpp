@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 8-bit operands on a GPU: floats of two formats that kernels see as bytes, the factors of their
-// blocks, and integers.
+// 8-bit operands on a GPU: floats of two formats, which kernels see as bytes, their block scales,
+// and integers.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,13 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// Factors of 128 steps of k, by row of A and by 128 columns of B; without data: 1.
+/// Scale factors per 128 steps of k and row of A, and per 128 steps of k and 128 columns of B; 1 if
+/// the view has no data.
 struct BlockScales {
   View<const float, 3> a, b;
 
-  /// k_block and column_block count blocks.
+  /// Returns the factor of a row or of a block of columns; k_block and column_block are block
+  /// indices.
   [[nodiscard]] __device__ float of_a(std::int64_t batch, std::int64_t row,
                                       std::int64_t k_block) const {
     return a.data != nullptr ? a(batch, row, k_block) : 1.0F;
@@ -30,7 +32,7 @@ inline BlockScales block_scales(const Gemm::Args& args) {
   return scales;
 }
 
-/// The call with operands of either format as e4m3, for a Product whose kernel knows better.
+/// Returns the call with operands of either format typed as e4m3; the kernel knows the real format.
 inline Gemm::Args as_bytes(const Gemm::Args& args) {
   Gemm::Args bytes = args;
   bytes.a.dtype = bytes.b.dtype = DType::e4m3;

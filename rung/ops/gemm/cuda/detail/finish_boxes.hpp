@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The epilogue of strip_boxes.hpp where more than alpha follows the sums: a warp adds, activates
-// and rounds sums in the registers where wgmma leaves them, and the copy engine moves boxes of 16
-// rows by 128 bytes both ways - C, for beta, or residual to where C goes out again.
+// Epilogue of strip_boxes.hpp for more than a factor alpha: a warp adds, activates and rounds sums
+// in the registers where wgmma leaves them, and TMA moves boxes of 16 rows by 128 bytes both ways:
+// it loads C (for beta) or the residual into the box from which it then stores C.
 //
 //   BoxTurn turn;                                 // of a warp, all tiles long
 //   BoxFinish<Columns, T> finish(layout.strips[warp], layout.arrivals[warp], turn);
@@ -20,7 +20,8 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// Tells a warp that a box has come; a member of a shared<Layout>() struct, for each warp.
+/// Barriers on which a warp waits for its boxes; a member of a shared<Layout>() struct, one per
+/// warp.
 struct BoxArrivals {
   ptx::MemoryBarrier of[2];
 
@@ -30,18 +31,18 @@ struct BoxArrivals {
   }
 };
 
-/// The 16 columns of a box that are finished at a time: a lane has 8 elements of them, as many as
-/// an activation needs to be busy, and as registers are left for. It has rows lane / 4 and 8 more,
-/// and of each 8 columns two adjacent ones, 2 (lane % 4) and the next, in the order of sums:
-/// element i is in row 8 (i / 2 % 2), column 8 (i / 4) + i % 2 behind the first.
+/// The 16 columns of a box that are finished together: a lane holds 8 of their elements, enough to
+/// keep an activation busy and as many as registers allow. They are in rows lane / 4 and lane / 4 +
+/// 8 and, per 8 columns, in columns 2 (lane % 4) and 2 (lane % 4) + 1, in the order of the sums:
+/// element i is in row 8 (i / 2 % 2), column 8 (i / 4) + i % 2 relative to the first.
 template <class Out>
 struct BoxPart {
   static constexpr int columns = 16;
   static constexpr int count = columns / 2;
-  static constexpr int of_box = strip_box<Out>[2] / columns;  // 16 bits: 4, else 2
+  static constexpr int of_box = strip_box<Out>[2] / columns;  // per box: 4 for 16-bit types, else 2
   using Elements = Pack<float, count>;
 
-  /// Loads this lane's elements of a part. All lanes call it, and the functions below.
+  /// Loads this lane's elements of a part. All lanes must call it, and the functions below.
   static __device__ __forceinline__ void load(StripStage& box, int part, int lane, Elements& to) {
     if constexpr (sizeof(Out) == 2) {
       std::uint32_t words[4];
@@ -90,7 +91,7 @@ struct BoxPart {
     const int chunk = 2 * part + lane / 16;
     return box.bytes + swizzled<Swizzle::bytes_128>(lane % 16 * 128 + chunk * 16);
   }
-  /// Two adjacent elements of 4 bytes.
+  /// Returns the address of two adjacent 4-byte elements.
   static __device__ __forceinline__ unsigned char* pair_of(StripStage& box, int part,
                                                           int lane, int i) {
     const int row = lane / 4 + 8 * (i / 2 % 2);
@@ -99,10 +100,11 @@ struct BoxPart {
   }
 };
 
-/// Index of a warp's next box, and the phase of its arrivals. Lives as long as the warp.
+/// Index of a warp's next box, and the parities of its barriers. One object serves all tiles of a
+/// warp.
 struct BoxTurn {
   int box = 0;
-  unsigned parity = 0;  // a bit for each box
+  unsigned parity = 0;  // one bit per box
 };
 
 /// Position in C of a warp's rows of a tile.
@@ -117,19 +119,19 @@ __device__ __forceinline__ void keep_branch() {
 #endif
 }
 
-/// A bias that is a vector, of a value per row or per column: what a lane adds to a box, whose
-/// elements are in the order of BoxPart. All loads are in flight together.
+/// Vector bias, with one value per row or per column: the terms that a lane adds to a box, in
+/// BoxPart's element order. All loads are in flight together.
 template <int Count>
 class BoxBias {
   static constexpr int columns = Count / 2;
-  float values_[columns] = {};  // of each column; per row: of the first and the second
+  float values_[columns] = {};  // one per column; per row: for the first and the second row
   bool per_row_ = false;
 
  public:
   template <class P>
   __device__ __forceinline__ BoxBias(const P& p, const StripPlace& place, int lane) {
     if (p.bias.data == nullptr) return;
-    // Beyond the ends the last one is read, for elements that are not stored.
+    // Indices beyond the end are clamped; their elements are not stored.
     const auto at = [&](std::int64_t row, std::int64_t column) {
       return convert<float>(
           p.bias(place.matrix, smaller(row, p.m() - 1), smaller(column, p.n() - 1)));
@@ -150,7 +152,7 @@ class BoxBias {
   }
 };
 
-/// The epilogue of one tile, by a warp.
+/// Epilogue of one tile, executed by a warp.
 template <int Columns, class T>
 class BoxFinish {
   StripBoxes& boxes_;
@@ -161,11 +163,11 @@ class BoxFinish {
   __device__ __forceinline__ BoxFinish(StripBoxes& boxes, BoxArrivals& arrivals, BoxTurn& turn)
       : boxes_(boxes), arrivals_(arrivals), turn_(turn) {}
 
-  /// Has the first boxes of what is added fetched. All lanes call.
+  /// Starts loading the first boxes of the added matrix. All lanes must call it.
   template <class Job>
   __device__ __forceinline__ void begin(const Job& job, const StripPlace& place) {
     if (!job.adds || place.row >= job.finish.p.m() || threadIdx.x % 32 != 0) return;
-    ptx::bulk_wait_read<0>();  // the stores of the last tile have read both boxes
+    ptx::bulk_wait_read<0>();  // the stores of the previous tile have read both boxes
     const int width = 128 / job.out_bytes();
     for (int box = 0; box < 2; ++box) {
       if (box * width < Columns && place.column + box * width < job.finish.p.n()) {
@@ -174,7 +176,8 @@ class BoxFinish {
     }
   }
 
-  /// Writes a warp's 16 x Columns elements of C, whichever way C needs. All lanes call.
+  /// Writes a warp's 16 x Columns elements of C with the epilogue that C needs. All lanes must call
+  /// it.
   template <class Job, class Sums>
   __device__ __forceinline__ void write(const Job& job, const StripPlace& given,
                                         const Sums& sums) {
@@ -210,12 +213,12 @@ class BoxFinish {
     const auto p = with_output<Out>(job.finish.p);
     const bool leads = threadIdx.x % 32 == 0;
     if (place.row >= p.m()) return;
-    // Boxes are filled whole: the copy engine leaves out what is beyond C's ends.
+    // Boxes are filled whole: TMA clips stores at the edges of C.
     constexpr int width = parts * Part::columns;
     const auto columns = static_cast<int>(
         smaller<std::int64_t>((p.n() - place.column + width - 1) / width * width, Columns));
-    // Two parts in each round of a loop that is rolled: unrolled, each would carry its own copy of
-    // every activation.
+    // A rolled loop over pairs of parts: unrolled, each iteration would have its own copy of every
+    // activation.
     constexpr int step = 2 * Part::columns;
     constexpr int count = 2 * Part::count;
 #pragma unroll 1
@@ -231,9 +234,9 @@ class BoxFinish {
       }
       if (first_part == 0 && leads) {
         if (!job.adds) {
-          ptx::bulk_wait_read<1>();  // the store before the last one has read this box
+          ptx::bulk_wait_read<1>();  // the second-to-last store has read this box
         } else if (first > 0 && first + width < columns) {
-          ptx::bulk_wait_read<0>();  // the last one has read the other box
+          ptx::bulk_wait_read<0>();  // the last store has read the other box
           fetch(job, turn_.box ^ 1, place, first + width);
         }
       }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The epilogue of the kernels that add up slices of k: from four sums to four neighbors of C.
+// Epilogue of the kernels that combine slices of k: four sums to four adjacent elements of C.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// Four neighbors along a row of C, as far as they exist. Wide: takes_wide_stores<4>(p).
+/// Applies the epilogue to four adjacent elements of a row of C and stores those inside C. Wide:
+/// takes_wide_stores<4>(p).
 template <class P>
 __device__ __forceinline__ void finish_group(const P& p, bool wide, int batch, std::int64_t row,
                              std::int64_t column, const Pack<typename P::Sum, 4>& sums) {

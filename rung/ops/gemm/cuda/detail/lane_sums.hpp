@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many sums over the lanes of a warp at once.
+// Simultaneous reduction of many sums across the lanes of a warp.
 #pragma once
 
 #include "rung/device/collectives.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// Adds up each of the Count sums of Lanes lanes that are `apart` from each other. At each distance
-/// a lane gives half of its sums away and receives as much of the other half: Count shuffles in
-/// all, not Count times the distances. The lane is left with its share, values[0] and on, of sums
-/// from the returned one on, or, with -1, without any.
+/// Reduces Count sums across Lanes lanes that are `apart` lanes apart. At each distance a lane
+/// sends half of its sums and receives the other half: Count shuffles in all, not Count per
+/// distance. Returns the index of the first sum that the lane holds afterward, in values[0] and on,
+/// or -1 if it holds none.
 template <int Lanes, int Count, class Sum>
 __device__ __forceinline__ int add_over_lanes(Sum (&values)[Count], int apart) {
   const int lane = lane_of_thread();

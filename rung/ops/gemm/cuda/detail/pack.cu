@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of pack(): lines stay lines, or are turned where `from` is contiguous across them.
+// Kernels of pack(): lines are copied, or transposed if `from` is contiguous across them.
 #include "rung/ops/gemm/cuda/detail/pack.hpp"
 
 #include <cstdlib>
@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::int64_t most_blocks = 65535;  // along y and z
 constexpr int pack_threads = 256;
-/// Lines per thread: loads in flight. Four lines of 16 bytes one by one would take 128 registers.
+/// Lines per thread, in flight together. Four 16-byte lines loaded element by element would take
+/// 128 registers.
 template <class T>
 constexpr int lines_each = sizeof(T) == 1 ? 1 : 4;
 
@@ -20,7 +21,7 @@ struct Packing {
   std::int64_t pitch;
 };
 
-/// A thread copies 16 bytes of each of its lines.
+/// Copies 16 bytes per thread of each of its lines.
 template <class T>
 __global__ void __launch_bounds__(pack_threads) gemm_pack_lines(Packing<T> p) {
   constexpr int chunk = vector_width<T>;
@@ -44,7 +45,7 @@ __global__ void __launch_bounds__(pack_threads) gemm_pack_lines(Packing<T> p) {
   }
 }
 
-/// A tile that is turned: `side` lines, of which a thread stores 4 bytes at a time.
+/// Tile for transposition: `side` lines; a thread stores 4 bytes of a line at a time.
 template <class T>
 struct TurnedTile {
   static constexpr int side = sizeof(T) == 1 ? 64 : 32;
@@ -53,7 +54,7 @@ struct TurnedTile {
   T at[side][side + word];                             // [line][along]: no bank conflicts
 };
 
-/// `from` is read across its lines and written along them.
+/// Transposes: reads `from` across its lines and writes along them.
 template <class T>
 __global__ void __launch_bounds__(pack_threads) gemm_pack_turned(Packing<T> p) {
   using Tile = TurnedTile<T>;
@@ -67,7 +68,7 @@ __global__ void __launch_bounds__(pack_threads) gemm_pack_turned(Packing<T> p) {
   for (std::int64_t matrix = blockIdx.z; matrix < p.from.shape[0]; matrix += gridDim.z) {
     for (std::int64_t first = std::int64_t{blockIdx.y} * side; first < lines;
          first += std::int64_t{gridDim.y} * side) {
-      __syncthreads();  // the tile before has been written out
+      __syncthreads();  // the previous tile has been written out
 #pragma unroll
       for (int i = y; i < side; i += Tile::threads) {
         const bool exists = first + x < lines && first_along + i < p.from.shape[2];
@@ -105,7 +106,7 @@ View<const T, 3> pack(Context& context, const View<const T, 3>& from, T* to) {
            gemm_pack_turned<T>, packing);
   } else {
     constexpr std::int64_t chunk = vector_width<T>;
-    int along = 8;  // threads: as many as share a line
+    int along = 8;  // threads per line
     while (along < 64 && along * chunk < pitch) along *= 2;
     const std::int64_t block_lines = pack_threads / along * lines_each<T>;
     launch(context,

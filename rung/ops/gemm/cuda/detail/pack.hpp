@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pack: copies operands to where the copy engine and vector loads take them.
+// pack: copies operands into a layout that TMA and vector loads support.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,15 @@ namespace rung::gemm_cuda::inline RUNG_TARGET {
 
 constexpr std::int64_t most_packed_bytes = std::int64_t{1} << 30;
 
-/// Elements between lines of `length` elements that begin at multiples of 128 bytes.
+/// Returns the pitch, in elements, of lines of `length` elements that begin at multiples of 128
+/// bytes.
 template <class T>
 constexpr std::int64_t packed_pitch(std::int64_t length) {
   constexpr std::int64_t line = 128 / sizeof(T);
   return tiles_of(length, line) * line;
 }
 
-/// Loads elements [at, at + N) of a line, `stride` apart; those from `length` on are zero.
+/// Loads elements [at, at + N) of a line, `stride` apart; elements from `length` on are zero.
 template <int N, class T>
 __device__ __forceinline__ RawPack<T, N> load_line(const T* line, std::int64_t stride,
                                                    std::int64_t at, std::int64_t length) {
@@ -32,10 +33,9 @@ __device__ __forceinline__ RawPack<T, N> load_line(const T* line, std::int64_t s
   return raw(values);
 }
 
-/// Copies `from`, matrices x lines x along with any strides, to lines of packed_pitch() elements at
-/// `to`, zeros behind each, and returns the copy's view. `to` has room for them and is aligned to
-/// 16 bytes. One launch, at 0.4 (bytes) to 0.6 of the memory's rate on an H100. T: u8, f16, bf16 or
-/// f32.
+/// Copies `from` (matrices x lines x along, any strides) to zero-padded lines of packed_pitch()
+/// elements at `to`, and returns the view of the copy. `to` must be large enough and aligned to 16
+/// bytes. One launch, at 0.4 (bytes) to 0.6 of an H100's memory bandwidth. T: u8, f16, bf16 or f32.
 template <class T>
 View<const T, 3> pack(Context& context, const View<const T, 3>& from, T* to);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pipeline of the fastest single-precision rungs: tiles travel from global to shared memory by
-// cp.async, several tiles ahead, without passing through registers; warps own parts of the tile.
+// Pipeline of the fastest single-precision rungs: cp.async copies tiles from global to shared
+// memory, several tiles ahead, without registers; each warp owns a part of the tile.
 //
-// The copies are those of rung/device/tile/async_tile.hpp; a thread's sums are laid out as in
+// Copies use rung/device/tile/async_tile.hpp; a thread's sums have the layout of
 // rung/device/tile/register_tile.hpp.
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// One block's work, for operands whose tiles TileA and TileB copy. Sums stay in the threads'
-/// registers. There and back: the order of multiply_add().
+/// Main loop of one block for operands whose tiles TileA and TileB copy. Sums stay in registers.
+/// `there_and_back`: serpentine order of multiply_add().
 template <TileShape shape, class TileA, class TileB, bool there_and_back>
 class TilePipeline : public RegisterTile<shape> {
   static constexpr int group_steps = shape.steps / shape.groups;
@@ -34,7 +34,7 @@ class TilePipeline : public RegisterTile<shape> {
   using RegisterTile<shape>::group_thread;
   using RegisterTile<shape>::row;
 
-  /// Adds up the groups' sums, in a fixed order; those of group 0 are whole then.
+  /// Combines the sums of the groups of warps in a fixed order; the total is in group 0.
   static __device__ __forceinline__ void combine(Sums& sums) {
     constexpr int count = shape.thread_rows * shape.thread_columns;
     struct Shares {
@@ -64,14 +64,14 @@ class TilePipeline : public RegisterTile<shape> {
     }
   }
 
-  /// sums += the product of so many tiles, of which the first has `first_steps`; of several groups
-  /// of warps, each adds its share.
+  /// Adds the product of `tiles` tiles to sums; the first tile has `first_steps` steps. With
+  /// several groups of warps, each adds its share.
   static __device__ __forceinline__ void accumulate(TileA& tile_a, TileB& tile_b, int tiles,
                                                     int first_steps, Sums& sums) {
     Stages& stages = shared<Stages>();
 
-    // One group of copies per tile, empty ones included, so that "all but the last n groups" always
-    // means the same tile.
+    // One commit group per tile, empty ones included, so that a wait for all but the last n groups
+    // always refers to the same tile.
     tile_a.copy_first(stages.a[0], first_steps);
     tile_b.copy_first(stages.b[0], first_steps);
     ptx::async_commit();
@@ -84,7 +84,7 @@ class TilePipeline : public RegisterTile<shape> {
       ptx::async_commit();
     }
 
-    // Fragments of one step are read while those of the step before are multiplied.
+    // Fragments of the next step are loaded while the current ones are multiplied.
     float a_values[2][shape.thread_rows];
     float b_values[2][shape.thread_columns];
     const int a_place = row(0) + group_number() * group_steps * TileA::pitch;
@@ -105,16 +105,16 @@ class TilePipeline : public RegisterTile<shape> {
 #pragma unroll
       for (int step = 0; step < group_steps; ++step) {
         if (step == group_steps - 1) {
-          // The next tile has arrived for everybody; and everybody has read this one to its end, so
-          // that its place may be filled again.
+          // The next tile has arrived for all threads, and all have finished reading the current
+          // one, whose buffer can be refilled.
           ptx::async_wait<shape.stages - 2>();
           __syncthreads();
-          // After the last tile nothing new is read, only this tile once more, to no effect.
+          // After the last tile, that tile is read again and not used.
           const int next = reading == shape.stages - 1 ? 0 : reading + 1;
           reading = tile + 1 < tiles ? next : reading;
         }
         load_step(reading, (step + 1) % group_steps);
-        // The copies of a tile in two steps: all at once they would hold up the multiply-adds.
+        // The copies of a tile are issued in two steps: all at once would delay the multiply-adds.
         const bool more = tile + shape.stages - 1 < tiles;
         if (step == 0 && more) tile_b.copy(stages.b[writing]);
         if (step == 1) {
@@ -128,13 +128,13 @@ class TilePipeline : public RegisterTile<shape> {
   }
 };
 
-// Measured on an H200: 3 % for single copies, and 2 % against it for wide ones, whose registers
-// nvcc then assigns worse.
+// Serpentine order gains 3 % on an H200 for single copies and loses 2 % for wide ones, whose
+// registers nvcc then allocates worse.
 constexpr bool goes_there_and_back(TileAccess access_a, TileAccess access_b) {
   return access_a != TileAccess::wide || access_b != TileAccess::wide;
 }
 
-/// The pipeline of two matrices, accessed as given.
+/// Pipeline of two matrices with the given accesses.
 template <TileShape shape, TileAccess access_a, TileAccess access_b>
 class Pipeline
     : public TilePipeline<shape, AsyncTile<shape.rows, shape.steps, shape.threads(), access_a>,
@@ -145,7 +145,8 @@ class Pipeline
   using Tiles = TilePipeline<shape, TileA, TileB, goes_there_and_back(access_a, access_b)>;
 
  public:
-  /// sums += A's rows from first_row on times B's columns from first_column on, over `depth` steps.
+  /// Adds A's rows from first_row on times B's columns from first_column on, over `depth` steps, to
+  /// sums.
   static __device__ __forceinline__ void accumulate(const TileOperand& a, int first_row,
                                                     const TileOperand& b, int first_column,
                                                     std::int64_t depth,
@@ -159,7 +160,7 @@ class Pipeline
   }
 };
 
-/// The operands of one matrix of the batch.
+/// Returns the operands of one matrix of the batch.
 template <class P>
 __device__ TileOperand operand_a(const P& p, int batch) {
   return {p.a.data + batch * p.a.strides[0], p.a.strides[1], p.m(), p.a.strides[2]};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host side that gemm's CUDA rungs share: what they support, what they move, how long they
-// take.
+// Host side shared by gemm's CUDA rungs: supported calls, traffic and time.
 #pragma once
 
 #include <cmath>
@@ -21,7 +20,7 @@ inline Support require_wide_types(const Gemm::Args& args, const Context&) {
   return args.has_bytes() ? unsupported("8-bit operands") : supported;
 }
 
-/// Types that tensor cores multiply, and f32 only where the caller lets it become tf32.
+/// Accepts the types that tensor cores multiply; f32 only if the caller permits tf32.
 inline Support require_tensor_cores(const Gemm::Args& args) {
   if (args.a.dtype == DType::f64 || args.has_bytes()) {
     return unsupported("this rung multiplies f32, f16 and bf16");
@@ -32,7 +31,8 @@ inline Support require_tensor_cores(const Gemm::Args& args) {
   return supported;
 }
 
-/// Operands whose rows are contiguous and start at multiples of 16 bytes, for loads of 16 bytes.
+/// Returns whether rows are contiguous and start at multiples of 16 bytes, as 16-byte loads
+/// require.
 inline bool has_aligned_rows(const ConstTensorRef& matrix) {
   const auto width = static_cast<std::int64_t>(16 / size_of(matrix.dtype));
   return (matrix.strides[2] == 1 || matrix.shape[2] <= 1) &&

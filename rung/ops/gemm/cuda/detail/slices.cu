@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds up the slices of k that few_rows and the tensor-core kernels leave behind.
+// Combines the slices of k of few_rows and the tensor-core kernels.
 #include "rung/ops/gemm/shared/cuda/slices.hpp"
 
 #include "rung/device/collectives.hpp"
@@ -11,14 +11,15 @@ namespace rung::gemm_cuda::inline RUNG_TARGET {
 namespace {
 
 constexpr int sum_threads = 256;
-// Threads that share the slices of four adjacent elements of C where there are few of these, since
-// one thread would wait for one load after another. With several such groups per thread of the
-// device the slices are not shared.
+// Threads that share the slices of four adjacent elements of C, where there are few such groups: a
+// single thread would serialize its loads. With several groups per thread of the device, slices are
+// not shared.
 constexpr int sum_shares = 8;
 constexpr std::int64_t many_groups = 32768;
 
-/// A block makes 256 / Shares groups of four neighbors of C, of one matrix of the batch. The order
-/// of additions is fixed: each thread every Shares-th slice, then their sums one after another.
+/// Combines the slices of 256 / Shares groups of four adjacent elements of C per block, for one
+/// matrix of the batch. The order of additions is fixed: each thread adds every Shares-th slice,
+/// then the threads' sums are added in order.
 template <int Shares, class Out, class T>
 __global__ void __launch_bounds__(sum_threads)
     gemm_add_slices(Product<T, Accumulator<T>> given, const Accumulator<T>* partial, int slices) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 16-bit operands of small products in shared memory, where all of them fits: their layout, and how
-// they are copied.
+// 16-bit operands of small products, held whole in shared memory: their layout and copies.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +11,19 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-constexpr int small_threads = 128;  // of a block
+constexpr int small_threads = 128;  // per block
 constexpr int small_element = 2;    // bytes
-constexpr int small_padding = 16;   // elements of an axis come in multiples of that
+constexpr int small_padding = 16;   // axes are padded to multiples of this many elements
 
-/// An operand of one product in shared memory: lines along its contiguous axis, padded with zeros
-/// to whole instructions, an odd multiple of 16 bytes apart, so that the eight lines that ldmatrix
-/// reads at a time are in different banks.
+/// Layout of one operand in shared memory: lines along its contiguous axis, zero-padded to whole
+/// instructions, with a pitch of an odd multiple of 16 bytes, which puts the eight lines of an
+/// ldmatrix phase in different banks.
 struct SmallOperand {
   bool k_major;      // lines are along k
-  int piece;         // bytes that are copied at a time: 16, 8, 4, or 2 through registers
+  int piece;         // bytes per copy: 16, 8, 4, or 2 through registers
   int lines, along;  // of the matrix; elements along a line
   int padded_lines, pitch;
-  int lanes;  // that share a line when it is copied
+  int lanes;  // per line during the copy
   std::int64_t matrix_stride, line_stride, along_stride;
 
   [[nodiscard]] RUNG_HD int elements() const { return padded_lines * pitch; }
@@ -56,8 +55,8 @@ __device__ __forceinline__ void copy_small_pieces(const SmallOperand& operand, c
   }
 }
 
-/// Copies lines that are unaligned or not contiguous. A thread has the elements of `at_once` lines
-/// in flight.
+/// Copies lines that are unaligned or not contiguous, with elements of `at_once` lines in flight
+/// per thread.
 template <class T>
 __device__ __forceinline__ void copy_small_elements(const SmallOperand& operand, const T* from,
                                                     int products, T* to) {
@@ -110,7 +109,8 @@ constexpr int small_padded(std::int64_t extent) {
   return static_cast<int>(tiles_of(larger<std::int64_t>(extent, 1), small_padding)) * small_padding;
 }
 
-/// `view`: matrices x rows x columns, of which `outer` is the axis that it shares with C.
+/// Returns the layout of an operand. `view`: matrices x rows x columns; axis `outer` is shared with
+/// C.
 template <class V>
 SmallOperand small_operand(const V& view, const void* data, int outer, int k, std::int64_t steps) {
   SmallOperand operand{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs on TMA and wgmma share on the host: which calls they take, the maps of the
-// operands, and which kernel of four layouts runs.
+// Host side shared by the rungs on TMA and wgmma: supported calls, tensor maps of the operands, and
+// dispatch over four layouts.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,8 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// Returns the facts of a kernel of such tiles, whose blocks stay. Lanes store C where its lines
-/// begin at no multiples of 16 bytes; boxes of A and B that begin between two lines of L2 take one
-/// more of them.
+/// Returns the work of a persistent kernel with such tiles. If rows of C do not begin at multiples
+/// of 16 bytes, lanes store C; boxes of A and B that straddle L2 lines read one more line.
 inline Work tensor_work(const Gemm::Args& args, const Context& context, const TensorTile& tile,
                         int slices) {
   Work work = tile_work(args, context,
@@ -31,18 +30,19 @@ inline Work tensor_work(const Gemm::Args& args, const Context& context, const Te
   return work;
 }
 
-/// An operand as a map takes it: which axis is contiguous comes last.
+/// Operand in the axis order of a tensor map: the contiguous axis comes last.
 template <class T>
 struct MappedOperand {
   bool k_major;
   bool moves;
   View<const T, 3> view;
 };
-/// `given`: matrices x outer x k.
+/// Returns the operand for a map. `given`: matrices x outer x k.
 template <class T>
 MappedOperand<T> mapped_operand(const View<const T, 3>& given, int outer, int depth) {
   MappedOperand<T> operand{given.strides[depth] == 1 || given.shape[depth] == 1, true, given};
-  // One k and contiguous rows: either would do, if its strides do.
+  // With one step of k and contiguous rows, either axis counts as contiguous if its strides are
+  // supported.
   if (operand.k_major && given.shape[depth] == 1 && given.strides[outer] == 1) {
     operand.k_major = false;
   }
@@ -57,7 +57,7 @@ MappedOperand<T> mapped_operand(const View<const T, 3>& given, int outer, int de
   return operand;
 }
 
-/// The operands of a product whose C has contiguous rows if it can.
+/// Operands of a product, transposed if needed so that C has contiguous rows.
 template <class T>
 struct MappedOperands {
   Finish<T> finish;
@@ -70,7 +70,7 @@ MappedOperands<T> mapped_operands(const Gemm::Args& args) {
   return {finish, mapped_operand(finish.p.a, 1, 2), mapped_operand(finish.p.b, 2, 1)};
 }
 
-/// Accepts the sizes that the TMA kernels support, whatever the types and the layout.
+/// Accepts the sizes that the TMA kernels support, for any types and layout.
 inline Support require_mapped_sizes(const Gemm::Args& args, const Context& context) {
   if (context.info().compute_capability < 90) {
     return unsupported("wgmma and TMA need compute capability 9.0");
@@ -84,7 +84,7 @@ inline Support require_mapped_sizes(const Gemm::Args& args, const Context& conte
                        static_cast<double>(args.batch());
   return tiles <= 0x1p31 / 128 ? supported : unsupported("more than 2^24 tiles of C");
 }
-/// Accepts those sizes and the supported types.
+/// Accepts the sizes of require_mapped_sizes() with the supported types.
 inline Support require_mapped_extents(const Gemm::Args& args, const Context& context) {
   const Support sizes = require_mapped_sizes(args, context);
   return sizes ? require_tensor_cores(args) : sizes;
@@ -108,8 +108,8 @@ inline Support require_16_bit_maps(const Gemm::Args& args, const Context& contex
   return require_maps(args, context);
 }
 
-/// Sets up the epilogue of finish_boxes.hpp where it applies: at most one matrix is added, and bias
-/// is a vector.
+/// Sets up the epilogue of finish_boxes.hpp if it applies: at most one matrix is added, and bias is
+/// a vector.
 template <class Out, class T>
 void map_finish(TensorJob<T>& job) {
   const auto& p = job.finish.p;
@@ -124,12 +124,12 @@ void map_finish(TensorJob<T>& job) {
 
 /// Partition of C and k into tiles and slices.
 struct TensorCut {
-  int rows, columns;  // of a block's tile, or of a cluster's
+  int rows, columns;  // rows and columns of a block's tile, or of a cluster's
   int slices;
-  std::int64_t at_once;  // tiles that are worked on at a time
+  std::int64_t at_once;  // tiles processed concurrently
 };
 
-/// TileA and TileB are the kernel's; its maps depend on them.
+/// Returns the kernel parameters. TileA and TileB are those of the kernel; the maps depend on them.
 template <class TileA, class TileB, class T>
 TensorJob<T> tensor_job(const MappedOperands<T>& operands, const TensorCut& cut, float* partial) {
   const Product<T, float>& p = operands.finish.p;
@@ -163,7 +163,7 @@ TensorJob<T> tensor_job(const MappedOperands<T>& operands, const TensorCut& cut,
   return job;
 }
 
-/// Calls f.template operator()<KMajorA, KMajorB>().
+/// Calls f.template operator()<KMajorA, KMajorB>() for the operands' layouts.
 template <class T, class F>
 void with_majors(const MappedOperands<T>& operands, F&& f) {
   if constexpr (sizeof(T) == 4) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels with tiles in shared memory are made of: copying a tile, multiplying fragments.
+// Building blocks of kernels with tiles in shared memory: copying a tile, multiplying fragments.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// Copies a Rows x Columns tile from global memory, any strides, by all Threads of the block:
-/// put(row, column, value) stores it wherever the kernel wants it. Beyond the matrix the values are
-/// zero, which adds nothing to a sum, so that no multiplication needs a bound.
-/// Neighboring threads take neighboring addresses, whichever axis those are along.
+/// Copies a Rows x Columns tile from global memory, any strides, with all Threads of the block:
+/// put(row, column, value) stores each element. Elements beyond the matrix are zero, so the
+/// multiplication needs no bounds checks. Adjacent threads load adjacent addresses, along whichever
+/// axis is contiguous.
 template <int Rows, int Columns, int Threads, class T, class Put>
 __device__ void load_tile(const View<const T, 2>& from, std::int64_t first_row,
                           std::int64_t first_column, Put put) {
@@ -34,9 +34,9 @@ __device__ void load_tile(const View<const T, 2>& from, std::int64_t first_row,
   }
 }
 
-/// Copies a tile of a matrix with aligned rows (see require_aligned_rows), four elements an
-/// instruction, in two halves: load() leaves a thread's share in registers, put() hands it out, so
-/// that other work can overlap. Guarded: zero beyond the matrix; else all of it must exist.
+/// Copier of a tile of a matrix with aligned rows (see require_aligned_rows), four elements per
+/// instruction, in two phases: load() fills registers and put() stores them, so that other work can
+/// overlap. Guarded: zero beyond the matrix; else the whole tile must be inside.
 template <int Rows, int Columns, int Threads>
 class VectorTile {
   static constexpr int width = 4;
@@ -67,7 +67,7 @@ class VectorTile {
     }
   }
 
-  /// put(row, column, four values along the row)
+  /// Calls put(row, column, values) with four values along the row.
   template <class Put>
   __device__ void put(Put put) const {
 #pragma unroll
@@ -95,7 +95,7 @@ struct GroupedTile {
   static __device__ int column(int i) { return at(thread_index() % threads_along, i); }
 };
 
-/// The word at a row and a word of k.
+/// Loads the 4-byte word at index `at` of a row.
 template <class T, int Pitch>
 __device__ std::uint32_t word(const T (&row)[Pitch], int at) {
   typedef std::uint32_t Word __attribute__((may_alias));

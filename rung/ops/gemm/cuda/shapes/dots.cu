@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / dots
 //
-// Idea     where C is small, the latency of one element bounds the product: a warp, or a block,
-//          computes each element, a row times a column, with all its loads in flight at once.
-// Changes  against few_rows: nothing is shared and nothing waits, so that the time is one or two
-//          rounds of loads. Where several blocks share an element, the last to finish combines
-//          their partial sums in a fixed order: one launch.
-// Cost     a row and a column of memory, mostly L2 or L1, for each element of C.
-// Limits   some thousand elements; each load of an operand that is not contiguous along k touches
-//          32 sectors.
-// Source   the CPU's dots; NVIDIA, threadFenceReduction sample, for the ticket.
+// Idea     if C is small, the latency of one element bounds the product: a warp, or a block,
+//          computes each element (a row times a column) with all its loads in flight at once.
+// Changes  against few_rows: no sharing and no barriers, so the time is one or two rounds of loads.
+//          If several blocks share an element, the last to finish combines their partial sums in a
+//          fixed order: one launch.
+// Cost     a row of A and a column of B are read per element of C, mostly from L2 or L1.
+// Limits   up to some thousand elements; each load of an operand that is not contiguous along k
+//          touches 32 sectors.
+// Source   the CPU rung dots; NVIDIA, threadFenceReduction sample, for the ticket.
 #include "rung/ops/gemm/cuda/shapes/dots.cuh"
 
 #include <algorithm>
@@ -71,13 +71,13 @@ using namespace gemm_cuda;
 
 constexpr std::int64_t max_elements = std::int64_t{1} << 15;
 
-/// launch + max(memory; waves of blocks, each some rounds of loads; requests to L1) + the sums
-/// [+ a ticket]
+/// Returns the plan of least time: launch + max(memory; waves of blocks, each several rounds of
+/// loads; requests to L1) + reduction [+ ticket].
 template <class T>
 SumsPlan plan_dots(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
                    const Context& context) {
-  constexpr double latency = 0.9e-6;      // of a round of loads
-  constexpr double sum_seconds = 0.4e-6;  // across a warp; twice that across a block
+  constexpr double latency = 0.9e-6;      // per round of loads
+  constexpr double sum_seconds = 0.4e-6;  // reduction across a warp; twice as long across a block
   constexpr double ticket_seconds = 1.6e-6;
   constexpr std::int64_t width = 16 / static_cast<std::int64_t>(sizeof(T));
   const NominalRates rates = nominal_rates(context);

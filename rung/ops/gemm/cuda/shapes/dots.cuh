@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm / dots: the kernel, and what it shares with gemv's: sums over a warp, a block, and blocks.
+// gemm / dots: the kernel, and the reductions over a warp, a block and blocks that it shares with
+// gemv.
 //
 // Part of the rung whose Idea, Changes, Cost and Limits are in dots.cu.
 #pragma once
@@ -17,7 +18,7 @@ namespace rung::gemm_cuda::inline RUNG_TARGET {
 constexpr int sums_threads = 256;
 constexpr int sums_warps = sums_threads / warp_size;
 constexpr int sums_blocks = 3;               // per SM
-constexpr std::int64_t sums_tickets = 4096;  // sums, or strips of them, that several blocks share
+constexpr std::int64_t sums_tickets = 4096;  // maximum of sums, or strips, shared by blocks
 
 /// Elements per load, and loads per thread that are in flight together.
 template <class T, bool Wide>
@@ -30,11 +31,11 @@ struct SumsPlan {
   bool lines =
       false;          // lanes are along k: C has any number of rows; else they are along n: one row
   bool wide = false;  // loads of 16 bytes
-  int lanes = 1;      // of a warp that are along n. Lines: 0, a warp per element of C; 1, blocks
+  int lanes = 1;      // lanes of a warp along n. Lines: 0, a warp per element of C; 1, a block
   int splits = 1;     // blocks that share a strip of C
-  std::int64_t strips = 1;  // of a matrix: what a block makes, perhaps with others
-  std::int64_t depth = 0;   // of k, per block
-  int requests = 2;         // lines that a warp's loads touch at a time
+  std::int64_t strips = 1;  // strips per matrix; one or several blocks compute a strip
+  std::int64_t depth = 0;   // steps of k per block
+  int requests = 2;         // lines that a warp touches per load instruction
   double seconds = 0;
 };
 
@@ -46,7 +47,7 @@ bool begins_wide(const T* data, std::int64_t line_stride, std::int64_t lines,
          (lines <= 1 || line_stride % width == 0) && (batch <= 1 || batch_stride % width == 0);
 }
 
-/// Facts of such sums: a thread waits for each round of its loads.
+/// Returns the work of these sums: a thread waits for each round of its loads.
 template <class T>
 Work sums_work(const Gemm::Args& args, const Context& context, const SumsPlan& plan) {
   const std::int64_t size = plan.wide ? 16 / static_cast<std::int64_t>(sizeof(T)) : 1;
@@ -67,17 +68,18 @@ Work sums_work(const Gemm::Args& args, const Context& context, const SumsPlan& p
                                       : ""};
 }
 
-/// y = x M of matrices M, k x n; x is p's A, of one row where lanes are along n.
+/// Kernel arguments of y = x M for matrices M, k x n; x is p's A, which has one row if lanes are
+/// along n.
 template <class T>
 struct SumsCall {
   Finish<T> finish;
-  std::int64_t strips, depth;  // this and what follows as in SumsPlan
+  std::int64_t strips, depth;  // this and the following fields as in SumsPlan
   int splits, lanes;
   Accumulator<T>* partial;
   unsigned* tickets;
 };
 
-/// Part of the call that a block computes.
+/// Part of the product that a block computes.
 struct SumsWork {
   int batch;
   std::int64_t strip;
@@ -95,8 +97,8 @@ struct SumsWork {
   }
 };
 
-/// The sums of `lanes` neighboring lanes, Size each, over all others of their warp and then over
-/// all sums_warps: sums[i] of the block. Always in the same order.
+/// Reduces Size sums of each of `lanes` adjacent lanes across the other lanes of the warp and then
+/// across all sums_warps; the result is sums[i] of the block. The order is fixed.
 template <int Size, class Sum>
 __device__ __forceinline__ void add_up(Sum (&mine)[Size], int lanes,
                                        Sum (&of_warps)[sums_warps][256], Sum (&sums)[256]) {
@@ -127,8 +129,8 @@ struct SumsLayout {
   int scratch;
 };
 
-/// Combines the sums_threads' sums of a strip of lanes * Size columns, from first_column on, and
-/// writes C.
+/// Combines the sums of sums_threads threads for a strip of lanes * Size columns from first_column
+/// on, and writes C.
 template <int Size, class T>
 __device__ __forceinline__ void finish_strip_of(const SumsCall<T>& call, const SumsWork& work,
                                                 int lanes, Accumulator<T> (&mine)[Size],
@@ -161,12 +163,13 @@ __device__ __forceinline__ void finish_strip_of(const SumsCall<T>& call, const S
   });
 }
 
-/// Returns how many of the numbers 0, apart, 2 apart, ... are below `end`.
+/// Returns the number of multiples of `apart`, from 0, below `end`.
 __device__ __forceinline__ std::int64_t count_of(std::int64_t end, int apart) {
   return end <= 0 ? 0 : (end + apart - 1) / apart;
 }
 
-/// A warp or a block per element of C. Wide: all lines along k begin at multiples of 16 bytes.
+/// Computes one element of C per warp or block. Wide: all lines along k begin at multiples of 16
+/// bytes.
 template <class T, bool Wide>
 __global__ void __launch_bounds__(sums_threads, sums_blocks) gemm_dots(SumsCall<T> call) {
   using Sum = Accumulator<T>;
@@ -199,7 +202,7 @@ __global__ void __launch_bounds__(sums_threads, sums_blocks) gemm_dots(SumsCall<
     RawPack<T, size> vector[loads];
 #pragma unroll
     for (int i = 0; i < loads; ++i) {
-      matrix[i] = vector[i] = raw(Pack<T, size>{});  // what does not exist adds nothing
+      matrix[i] = vector[i] = raw(Pack<T, size>{});  // elements beyond the end add nothing
       if (i < left) {
         matrix[i] = load_raw_constant<size>(matrix_from);
         vector[i] = load_raw_constant<size>(vector_from);
@@ -230,11 +233,11 @@ __global__ void __launch_bounds__(sums_threads, sums_blocks) gemm_dots(SumsCall<
   });
 }
 
-/// Zero between calls; the context's own, so that calls of several streams do not share it. In
-/// dots.cu.
+/// Returns the context's ticket counters, which are zero between calls. Each context has its own,
+/// so that streams do not share them. Defined in dots.cu.
 unsigned* sums_tickets_of(Context& context);
 
-/// A call of the plan for the matrices of `part`.
+/// Returns the kernel arguments of a plan for the matrices of `part`.
 template <class T>
 SumsCall<T> sums_call(Context& context, const Finish<T>& part, const SumsPlan& plan, int width) {
   SumsCall<T> call{.finish = part,
@@ -253,7 +256,7 @@ SumsCall<T> sums_call(Context& context, const Finish<T>& part, const SumsPlan& p
   return call;
 }
 
-/// Calls f(part of the batch, launch shape), for as many matrices at a time as a grid takes.
+/// Calls f(part of the batch, launch shape) for as many matrices at a time as a grid allows.
 template <class T, class F>
 void for_each_grid(const Finish<T>& finish, const SumsPlan& plan, F&& f) {
   constexpr std::int64_t most_blocks = 0x7fffffff;
@@ -266,7 +269,7 @@ void for_each_grid(const Finish<T>& finish, const SumsPlan& plan, F&& f) {
   }
 }
 
-/// A warp or blocks per element of C. In dots.cu.
+/// Launches gemm_dots. Defined in dots.cu.
 void run_dots(Context& context, const Finish<float>& finish, const SumsPlan& plan);
 void run_dots(Context& context, const Finish<double>& finish, const SumsPlan& plan);
 void run_dots(Context& context, const Finish<f16>& finish, const SumsPlan& plan);

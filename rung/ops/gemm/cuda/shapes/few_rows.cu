@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / few rows
 //
-// Idea     where C has few rows - or few columns: then the transposed product has few rows - the
-//          other operand is the cost. It is streamed from memory to registers, 16 bytes per lane,
-//          and never staged; the few rows come from shared memory, all of them for each chunk.
-// Changes  against split_k: few rows of a tile are computed that do not exist; k is shared by the
-//          lanes and warps of a block before it is cut into slices, so that short products take one
-//          launch.
-// Cost     B once for 16 rows (8 of f64, 4 of 16 bits), A once for a strip of 8 to 64 columns; two
-//          numbers per element of C and slice, where there are slices.
-// Limits   memory up to some 16 rows of f32; beyond, multiply-adds. 16-bit operands are converted
-//          to f32 in registers: tensor cores are better from some 8 rows on.
+// Idea     with few rows in C (or few columns: the transposed product then has few rows), the time
+//          is that of reading the other operand. It streams from memory to registers, 16 bytes per
+//          lane, without staging; the few rows are read from shared memory, all of them per chunk.
+// Changes  against split_k: few padding rows are computed; the lanes and warps of a block share k
+//          before it is split into slices, so short products take one launch.
+// Cost     B once per 16 rows (8 of f64, 4 of 16 bits), A once per strip of 8 to 64 columns; with
+//          split-K, two numbers per element of C and slice.
+// Limits   memory bandwidth up to about 16 rows of f32; beyond, multiply-adds. 16-bit operands are
+//          converted to f32 in registers: tensor cores are faster from about 8 rows on.
 // Source   cuBLAS gemv kernels' names in a profile; CUTLASS, gemv.
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
@@ -34,7 +33,7 @@ using namespace gemm_cuda;
 constexpr std::int64_t max_rows = 64;
 constexpr std::int64_t max_k = std::int64_t{1} << 40;
 
-/// The product whose C has no more rows than columns.
+/// Returns the product, transposed if needed so that C has no more rows than columns.
 template <class T>
 Finish<T> with_few_rows(const Gemm::Args& args) {
   Finish<T> finish = finish_of<T>(args);
@@ -48,25 +47,26 @@ Support supports(const Gemm::Args& args, const Context&) {
     return unsupported("C has more than 64 rows and more than 64 columns");
   }
   if (args.m() == 1 || args.n() == 1) return unsupported("C has one row or column: gemv");
-  // A grid has fewer than 2^31 blocks along x: of 32 columns, for each row at the worst.
+  // A grid has fewer than 2^31 blocks along x; a block covers at least 32 columns of one row.
   if (std::max(args.m(), args.n()) > std::int64_t{1} << 30) {
     return unsupported("more than 2^30 rows or columns");
   }
   return args.k() <= max_k ? supported : unsupported("more than 2^40 steps of k");
 }
 
-/// launch + max(memory; waves of blocks, each a chain of steps and sums; multiply-adds) [+ slices]
+/// Returns the seconds: launch + max(memory; waves of blocks, each a chain of steps and a
+/// reduction; multiply-adds) [+ slices].
 template <class T>
 double few_seconds(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
                    const Context& context, int rows, int slices) {
-  constexpr double start = 0.4e-6;           // sums across lanes and warps, and the stores
-  constexpr double wide_latency = 0.6e-6;    // from a load to the next of the same registers
-  constexpr double single_latency = 1.2e-6;  // the same of loads of single elements, and
-  constexpr double more_latency = 0.6e-6;    // for each 16 rows that are multiplied by them
-  constexpr double next_wave = 1.6e-6;       // ends of blocks, and starts of those that follow
-  constexpr double memory_share = sizeof(T) == 2 ? 0.45 : 0.85;  // of the nominal rate
-  constexpr double arithmetic_share = 0.55;  // with the loads of A from shared memory
-  constexpr double slice_launch = 2.5e-6;    // the second kernel, behind the first
+  constexpr double start = 0.4e-6;           // reduction across lanes and warps, and the stores
+  constexpr double wide_latency = 0.6e-6;    // between loads of the same registers
+  constexpr double single_latency = 1.2e-6;  // the same for loads of single elements, and
+  constexpr double more_latency = 0.6e-6;    // per 16 rows that multiply them
+  constexpr double next_wave = 1.6e-6;       // end of a block and start of the next
+  constexpr double memory_share = sizeof(T) == 2 ? 0.45 : 0.85;  // of the nominal bandwidth
+  constexpr double arithmetic_share = 0.55;  // of the peak, with loads of A from shared memory
+  constexpr double slice_launch = 2.5e-6;    // the second kernel, launched behind the first
   const NominalRates rates = nominal_rates(context);
   const double sms = context.info().sms;
   double width = 0;
@@ -129,7 +129,7 @@ FewPlan plan_few(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
   return best;
 }
 
-/// Calls f with the typed product whose C has few rows.
+/// Calls f with the typed product, transposed so that C has few rows.
 template <class F>
 auto with_few(const Gemm::Args& args, F&& f) {
   return visit<float, double, f16, bf16>(args.a.dtype,
@@ -154,7 +154,7 @@ Work few_work(const Product<T, Accumulator<T>>& p, const Gemm::Args& args, const
                       (sizeof(T) == 8 ? 2 : 1);
   });
   const Lines lines = few_lines(p.b);
-  // An element of a strided line takes a sector.
+  // An element of a strided line costs a sector.
   const double sectors = lines == Lines::strided ? 32.0 / sizeof(T) : 1;
   const double sums = plan.slices == 1 ? 0 : 2 * sizeof(Accumulator<T>) * plan.slices;
   work.bytes = Gemm::cost(args).bytes * sectors +

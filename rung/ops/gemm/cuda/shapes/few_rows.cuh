@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm / few rows: the kernel, compiled for a type of operands per file.
+// gemm / few rows: the kernel, compiled once per operand type.
 //
 // Part of the rung whose Idea, Changes, Cost and Limits are in few_rows.cu.
 #pragma once
@@ -17,13 +17,13 @@ namespace rung::gemm_cuda::inline RUNG_TARGET {
 
 constexpr int few_threads = 256;
 
-/// Distribution of a step of B over a block's threads. `chunks` times 16 bytes are in flight per
-/// thread, which is 32 to 64 KiB per SM: at 3.35 TB/s and 0.8 us, 132 SMs need 20 KiB each.
+/// Distribution of a step of B over a block's threads. Each thread has `chunks` times 16 bytes in
+/// flight, 32 to 64 KiB per SM: at 3.35 TB/s and 0.8 us, 132 SMs need 20 KiB each.
 ///
-/// Wide    for lines aligned to 16 bytes. A thread loads chunks of 16 bytes: of four columns where
-///         k is contiguous, else of several k. Eight lanes read 128 contiguous bytes.
+/// Wide    for lines aligned to 16 bytes. A thread loads chunks of 16 bytes: of four columns if k
+/// is contiguous, else of several k. Eight lanes read 128 contiguous bytes.
 /// single  for unaligned lines. The 32 lanes of a warp load adjacent elements, one per load: a
-///         request touches five sectors of 32 bytes instead of four, and nothing is shifted.
+/// request touches five sectors of 32 bytes instead of four, without shifts.
 template <class T, int Rows, bool KMajor, bool Wide>
 struct FewShape {
   static constexpr int chunk = vector_width<T>;  // elements
@@ -31,29 +31,29 @@ struct FewShape {
   static constexpr int elements = chunk * chunks;  // per thread
   static constexpr int columns = KMajor ? 4 : Wide ? chunk : sizeof(T) == 2 || Rows >= 8 ? 2 : 1;
   static constexpr int ks = elements / columns;
-  static constexpr int k_lanes = Wide ? (KMajor ? 8 : 4) : KMajor ? 32 : 1;  // of a warp's lanes
+  static constexpr int k_lanes = Wide ? (KMajor ? 8 : 4) : KMajor ? 32 : 1;  // lanes along k
   static constexpr int column_lanes = warp_size / k_lanes;
-  // A line along k is as well read by few columns' blocks, which share it among more lanes; the
-  // more rows, the more of A each block reads for them.
+  // A line along k is read as well by fewer columns per block, with more lanes per line; with more
+  // rows, each block reads more of A for them.
   static constexpr int k_warps = !KMajor ? 8 : Wide ? 4 : Rows <= 4 ? 2 : 1;
   static constexpr int column_warps = few_threads / warp_size / k_warps;
   static constexpr int step = k_warps * k_lanes * ks;                  // k per block
   static constexpr int width = column_warps * column_lanes * columns;  // columns per block
-  // Neighbors along k that a thread multiplies together.
+  // Adjacent steps of k that a thread multiplies together.
   static constexpr int span = KMajor ? (Wide ? (chunk < 4 ? chunk : 4) : 1) : 4;
 
-  /// A thread's i-th step of k, and its j-th column, behind its first.
+  /// Returns a thread's i-th step of k, or j-th column, relative to its first.
   static constexpr __device__ int k(int i) {
     if (!KMajor) return i;
     return Wide ? i / chunk * k_lanes * chunk + i % chunk : i * k_lanes;
   }
   static constexpr __device__ int column(int j) { return Wide || KMajor ? j : j * column_lanes; }
 
-  // Per SM, as registers allow.
+  // Blocks per SM, as registers allow.
   static constexpr int blocks = sizeof(T) == 4 && Rows == 4 && (Wide || KMajor) ? 3 : 2;
 };
 
-/// The most rows of C that a block makes in its threads' registers.
+/// Maximum rows of C that a block accumulates in registers.
 template <class T>
 constexpr int few_max_rows = sizeof(T) == 4   ? 16
                              : sizeof(T) == 8 ? 8
@@ -66,19 +66,19 @@ template <class T>
 struct FewRowsCall {
   Finish<T> finish;
   std::int64_t slice_depth;  // of k, a multiple of a step
-  int groups;                // of Rows rows
+  int groups;                // groups of Rows rows
 };
 
 template <class T, int Rows, bool KMajor, bool Wide>
 union FewLayout {
   using Shape = FewShape<T, Rows, KMajor, Wide>;
   using Sum = Accumulator<T>;
-  // Four numbers between rows: threads that store a column of A then reach different banks.
+  // Four padding elements per row: threads that store a column of A hit different banks.
   alignas(16) Sum a[2][Rows][Shape::step + 4];
   Sum sums[Shape::k_warps][Rows][Shape::width];
 };
 
-/// The place of a thread in its block's part of B.
+/// Position of a thread in its block's part of B.
 template <class Shape, bool KMajor, bool Wide>
 struct FewPlace {
   int k, column;
@@ -98,14 +98,14 @@ struct FewPlace {
   }
 };
 
-/// A thread's elements of a step of B, as they are in memory. What does not exist is zero.
+/// A thread's elements of a step of B, unconverted. Elements beyond the matrix are zero.
 template <class T, class Shape, bool KMajor, bool Wide>
 struct FewElements {
   static constexpr int size = Wide ? Shape::chunk : 1;
   static constexpr int count = Shape::elements / size;
   RawPack<T, size> raw[count];
 
-  /// Loads a step from `from` on, of which `k_left` steps of k and `columns_left` columns exist.
+  /// Loads a step from `from` on; only `k_left` steps of k and `columns_left` columns exist.
   __device__ __forceinline__ void load(const T* from, std::int64_t k_stride,
                                        std::int64_t column_stride, int k_left, int columns_left) {
     constexpr int last_k = Shape::k(Shape::ks - 1);
@@ -128,7 +128,7 @@ struct FewElements {
       }
     }
   }
-  /// Returns the element of k `i` and column `j` of this step.
+  /// Returns the element at step `i` of k and column `j` of this step of B.
   __device__ __forceinline__ Accumulator<T> get(int i, int j) const {
     constexpr int along = KMajor ? Shape::ks : Shape::columns;
     const int at = KMajor ? j * along + i : i * along + j;
@@ -136,7 +136,8 @@ struct FewElements {
   }
 
  private:
-  // raw[i] is one of a line's packs, line after line; its first element's k and column.
+  // raw[i] holds the packs of a line, line after line: the step of k and column of its first
+  // element.
   static constexpr int per_line = (KMajor ? Shape::ks : Shape::columns) / size;
   static constexpr __device__ int k_of(int i) {
     return KMajor ? i % per_line * size : i / per_line;
@@ -146,20 +147,20 @@ struct FewElements {
   }
 };
 
-/// Converts a count to int, clamped to 2^30: more elements make no difference to a step.
+/// Converts a count to int, clamped to 2^30, which exceeds any step.
 __device__ inline int clamped_int(std::int64_t count) {
   return static_cast<int>(smaller<std::int64_t>(count, 1 << 30));
 }
 
-/// Rows of A times a strip of B, over a slice of k. The next step's loads are in flight while one
-/// is multiplied.
+/// Multiplies rows of A by a strip of B over a slice of k. Loads of the next step are in flight
+/// during the products of the current one.
 template <class T, int Rows, bool KMajor, bool Wide>
 __global__ void __launch_bounds__(few_threads, (FewShape<T, Rows, KMajor, Wide>::blocks))
     gemm_few_rows(FewRowsCall<T> call) {
   using Shape = FewShape<T, Rows, KMajor, Wide>;
   using Sum = Accumulator<T>;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-  ptx::let_next_grid_start();  // which adds up the slices
+  ptx::let_next_grid_start();  // the kernel that combines the slices
 #endif
   auto& layout = shared<FewLayout<T, Rows, KMajor, Wide>>();
   const auto& p = call.finish.p;
@@ -174,8 +175,8 @@ __global__ void __launch_bounds__(few_threads, (FewShape<T, Rows, KMajor, Wide>:
   const auto a = p.a.at(batch);
   const auto b = p.b.at(batch);
 
-  // A's elements in the order in which they are in memory; what needs no conversion is copied while
-  // the step before is multiplied, other types wait in registers for it.
+  // Elements of A in memory order. Types without conversion are copied by cp.async during the
+  // previous step; others wait in registers.
   constexpr bool copies = sizeof(T) >= 4;
   constexpr int step = Shape::step;
   constexpr int a_elements = Rows * step;
@@ -187,7 +188,7 @@ __global__ void __launch_bounds__(few_threads, (FewShape<T, Rows, KMajor, Wide>:
   const int a_step = along_k ? thread % step : thread / Rows;
   const T* a_from = &a(first_row + a_row, first_k + a_step);
   const int rows_left = clamped_int(p.m() - first_row) - a_row;
-  /// visit_one(i, rows and steps behind the thread's first)
+  /// Calls visit_one(i, row, step), relative to the thread's first element.
   const auto for_each_of_a = [&](const auto& visit_one) {
     if (thread >= a_elements) return;
 #pragma unroll
@@ -199,7 +200,7 @@ __global__ void __launch_bounds__(few_threads, (FewShape<T, Rows, KMajor, Wide>:
   [[maybe_unused]] Sum a_next[a_count];
   FewElements<T, Shape, KMajor, Wide> b_next;
   const T* b_from = &b(first_k + place.k, first_column + place.column);
-  // Contiguous lines: known while compiling, their stride costs no address arithmetic.
+  // The stride of contiguous lines is a compile-time 1, which saves address arithmetic.
   const std::int64_t k_stride = KMajor && Wide ? 1 : b.strides[0];
   const std::int64_t column_stride = !KMajor && Wide ? 1 : b.strides[1];
   const int columns_left = clamped_int(p.n() - first_column) - place.column;
@@ -233,7 +234,7 @@ __global__ void __launch_bounds__(few_threads, (FewShape<T, Rows, KMajor, Wide>:
         layout.a[stage][a_row + row][a_step + at_step] = a_next[i];
       });
     }
-    __syncthreads();  // the stage is there for all, and all have read the other one
+    __syncthreads();  // the stage has arrived for all, and all have read the other one
     if (k + step < end_k) fetch(k + step, stage ^ 1);
     constexpr int span = Shape::span;
 #pragma unroll
@@ -258,7 +259,7 @@ __global__ void __launch_bounds__(few_threads, (FewShape<T, Rows, KMajor, Wide>:
     stage ^= 1;
   }
 
-  // Over the lanes, then over the warps that shared k: always in the same order.
+  // Reduces across lanes, then across the warps that shared k, in a fixed order.
   __syncthreads();
   constexpr int count = Rows * Shape::columns;
   Sum flat[count];
@@ -304,7 +305,7 @@ void run_few_rows(Context& context, const Finish<f16>& finish, const FewPlan& pl
 void run_few_rows(Context& context, const Finish<bf16>& finish, const FewPlan& plan);
 void run_few_rows(Context& context, const Finish<double>& finish, const FewPlan& plan);
 
-/// B's k is contiguous, or nearer to being so than its columns.
+/// Returns whether k is B's contiguous axis, or has the smaller stride.
 template <class T>
 bool few_k_major(const View<const T, 3>& b) {
   return b.shape[2] <= 1 || (b.shape[1] > 1 && std::abs(b.strides[1]) <= std::abs(b.strides[2]));
@@ -322,7 +323,7 @@ Lines few_lines(const View<const T, 3>& b) {
   return aligned ? Lines::aligned : Lines::contiguous;
 }
 
-/// Calls f.template operator()<Rows, KMajor, Wide>() as the plan and B's lines say.
+/// Calls f.template operator()<Rows, KMajor, Wide>() for the plan's rows and B's layout.
 template <class T, class F>
 void with_few_shape(const View<const T, 3>& b, int rows, F&& f) {
   const auto with_rows = [&]<int Rows>() {
@@ -341,7 +342,7 @@ void with_few_shape(const View<const T, 3>& b, int rows, F&& f) {
   }
 }
 
-/// Its definition, for the file that compiles T's kernels.
+/// Implements run_few_rows(), in the file that compiles T's kernels.
 template <class T>
 void launch_few_rows(Context& context, const Finish<T>& finish, const FewPlan& plan) {
   constexpr std::int64_t max_batch = 65535;

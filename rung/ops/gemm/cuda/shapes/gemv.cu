@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / gemv
 //
-// Idea     a matrix times a vector is bound by reading the matrix. Each thread issues eight 16-byte
-//          loads of the matrix, and those of the vector, before it waits for the first; threads
-//          synchronize only to combine their sums. Lines along k use dots' kernel, lines across
-//          have one here.
+// Idea     the time of a matrix times a vector is that of reading the matrix. Each thread issues
+//          eight 16-byte loads of the matrix, and those of the vector, before it waits for the
+//          first; threads synchronize only to combine their sums. Lines along k use dots' kernel,
+//          lines along n the kernel here.
 // Changes  against few_rows: no barrier per step, no staging in shared memory, three blocks per SM.
-//          Threads without columns of a narrow matrix go along k. Where several blocks share a sum,
-//          the last to finish combines the partial sums in a fixed order: one launch.
-// Cost     the matrix once; the vector from the caches, at the rate of the matrix.
+//          In a narrow matrix, threads without a column share k. If several blocks share a sum, the
+//          last to finish combines the partial sums in a fixed order: one launch.
+// Cost     the matrix once; the vector from the caches, at the bandwidth of the matrix.
 // Limits   memory bandwidth; for small matrices the latency of a load, of the reduction across a
-//          block and, where blocks share sums, of a ticket.
+//          block and, if blocks share sums, of a ticket.
 // Source   cuBLAS gemv kernels' names in a profile.
 #include <cmath>
 
@@ -22,8 +22,8 @@ namespace {
 
 using namespace gemm_cuda;
 
-/// M's n is contiguous: lanes take neighboring columns, as far as there are; all others share k.
-/// Wide: all lines are whole packs of 16 bytes.
+/// Computes y = x M with M contiguous along n: lanes hold adjacent columns, as many as exist, and
+/// the remaining threads share k. Wide: all lines are whole packs of 16 bytes.
 template <class T, bool Wide>
 __global__ void __launch_bounds__(sums_threads, sums_blocks) gemm_gemv_columns(SumsCall<T> call) {
   using Sum = Accumulator<T>;
@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(sums_threads, sums_blocks) gemm_gemv_columns(S
   const SumsWork work(call);
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t column = (work.strip * call.lanes + thread % call.lanes) * size;
-  const int apart = sums_threads / call.lanes;  // steps of k between a thread's
+  const int apart = sums_threads / call.lanes;  // steps of k between the loads of a thread
   const std::int64_t first = work.first_k + thread / call.lanes;
   const T* matrix_from = p.b.data + work.batch * p.b.strides[0] + first * p.b.strides[1] +
                          column * (Wide ? 1 : p.b.strides[2]);
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(sums_threads, sums_blocks) gemm_gemv_columns(S
   finish_strip_of(call, work, call.lanes, sums, 0, work.strip * call.lanes * size);
 }
 
-/// The product whose C has one row.
+/// Returns the product, transposed if needed so that C has one row.
 template <class T>
 Finish<T> with_one_row(const Gemm::Args& args) {
   Finish<T> finish = finish_of<T>(args);
@@ -75,14 +75,15 @@ Finish<T> with_one_row(const Gemm::Args& args) {
   return finish;
 }
 
-/// launch + max(memory, waves of blocks, each some rounds of loads) + the sums [+ a ticket]
+/// Returns the plan of least time: launch + max(memory, waves of blocks, each several rounds of
+/// loads) + reduction [+ ticket].
 template <class T>
 SumsPlan plan_gemv(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
                    const Context& context) {
-  constexpr double latency = 0.9e-6;      // of a round of loads
-  constexpr double sum_seconds = 0.2e-6;  // across a warp; twice that across a block
+  constexpr double latency = 0.9e-6;      // per round of loads
+  constexpr double sum_seconds = 0.2e-6;  // reduction across a warp; twice as long across a block
   constexpr double ticket_seconds = 1.6e-6;
-  constexpr double memory_share = 0.75;  // of the nominal rate
+  constexpr double memory_share = 0.75;  // of the nominal bandwidth
   constexpr std::int64_t width = 16 / static_cast<std::int64_t>(sizeof(T));
   const NominalRates rates = nominal_rates(context);
   const double sms = context.info().sms;
@@ -106,7 +107,7 @@ SumsPlan plan_gemv(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
   const std::int64_t size = plan.wide ? width : 1;
   const std::int64_t steps = plan.lines ? size : 1;  // of k, per load
   const std::int64_t loads = plan.wide ? sums_loads<T, true> : sums_loads<T, false>;
-  // An element costs a sector where neither axis is contiguous.
+  // If neither axis is contiguous, an element costs a sector.
   const double extra = contiguous ? 1 : 32.0 / sizeof(T);
   const double memory = Gemm::cost(args).bytes * extra / rates.bytes_per_second / memory_share;
   SumsPlan best;
@@ -155,7 +156,7 @@ Support supports(const Gemm::Args& args, const Context&) {
   return args.k() <= std::int64_t{1} << 40 ? supported : unsupported("more than 2^40 steps of k");
 }
 
-/// Calls f with the typed product whose C has one row.
+/// Calls f with the typed product, transposed so that C has one row.
 template <class F>
 auto with_gemv(const Gemm::Args& args, F&& f) {
   return visit<float, double, f16, bf16>(args.a.dtype,

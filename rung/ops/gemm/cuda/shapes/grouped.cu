@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / grouped
 //
-// Idea     products of different shapes in one launch. The tiles of all of them are numbered one
-//          after another; blocks that stay take every gridDim.x-th number and find its product by
-//          a binary search.
-// Changes  against mma_sync: a list of products, in the kernel's parameters, in place of one; small
-//          tiles. gemm_grouped() launches it; as a rung it makes a list of a batch.
-// Cost     a launch for up to 200 products: what each costs alone where they are small.
-// Limits   f32 and f64 without tensor cores. Large products have faster kernels, one by one.
+// Idea     products of different shapes in one launch. Tiles are numbered across all products;
+//          persistent blocks loop over every gridDim.x-th tile and find its product by binary
+//          search.
+// Changes  against mma_sync: a list of products in the kernel's parameters instead of one product;
+//          small tiles. gemm_grouped() launches it; as a rung, it treats a batch as a list.
+// Cost     one launch per up to 200 products, instead of one per product.
+// Limits   f32 and f64 run without tensor cores. Large products have faster kernels of their own.
 // Source   CUTLASS, "Grouped GEMM": the persistent scheduler.
 #include <type_traits>
 #include <vector>
@@ -24,12 +24,12 @@ namespace {
 using namespace gemm_cuda;
 
 constexpr int threads = 128;
-constexpr int tile = 64;  // rows and columns
+constexpr int tile = 64;  // rows and columns of a tile
 constexpr int blocks_per_sm = 4;
 // A launch takes up to 32764 bytes of parameters.
 constexpr int max_items = 200;
 
-/// A matrix of a list. Strides in elements, of rows and columns.
+/// Matrix of a list. Strides in elements, of rows and columns.
 template <class T>
 struct Item {
   T* data;
@@ -56,7 +56,7 @@ struct GroupItem {
   Item<Out> c;
   Item<const Out> bias, residual;
   int m, n, k;
-  int first_tile;  // the tiles of the items before this one
+  int first_tile;  // number of tiles of the preceding items
 };
 
 template <class In, class Out>
@@ -67,7 +67,7 @@ struct GroupJob {
   GemmSum<In> alpha, beta;
   Activation activation;
 
-  /// The product of a tile: the last one that begins at its number or before. None is empty.
+  /// Returns the product of a tile, by binary search over first tiles. No product is empty.
   [[nodiscard]] __device__ const GroupItem<In, Out>& item_of(int number) const {
     int low = 0;
     int high = count;
@@ -89,11 +89,12 @@ struct GroupJob {
   }
 };
 
-/// Without tensor cores: a thread makes 8 x 4 elements, 8 rows and 16 columns apart.
+/// Tile without tensor cores: a thread computes 8 x 4 elements, with rows 8 apart and columns 16
+/// apart.
 template <class Sum>
 struct PlainTiles {
   static constexpr int steps = 16;
-  Sum a[tile][steps + 1];  // laid out as A; the odd pitch spreads rows over the banks
+  Sum a[tile][steps + 1];  // laid out like A; the odd pitch spreads rows over the banks
   Sum b[steps][tile];
 };
 template <class P, class Sum = typename P::Sum>
@@ -164,7 +165,7 @@ __device__ void make_mma_tile(const P& p, MmaLayout<T>& layout, std::int64_t fir
     const int row = warp_row + lane / 4;
     const int column = warp_column + lane / 4;
 #pragma unroll
-    for (int first = 0; first < steps / 2; first += 8) {  // in words
+    for (int first = 0; first < steps / 2; first += 8) {  // in 4-byte words
       const int at = first + lane % 4;
       std::uint32_t b_words[along][2];
 #pragma unroll
@@ -188,7 +189,7 @@ __device__ void make_mma_tile(const P& p, MmaLayout<T>& layout, std::int64_t fir
     finish_strip<32>(p, layout.stages[warp], 0, first_row + warp_row + 16 * i,
                      first_column + warp_column, [&](int at) { return sums[i][at / 4][at % 4]; });
   }
-  __syncthreads();  // the next tile's operands take the place of the strips
+  __syncthreads();  // the next tile's operands overwrite the strips
 }
 
 template <class In>
@@ -224,7 +225,7 @@ Support supports(const Gemm::Args& args, const Context& context) {
   if (args.m() > longest || args.n() > longest || args.k() > longest) {
     return unsupported("more than 2^30 rows, columns or steps of k");
   }
-  // Tiles of a full launch, of as many products as fit in one.
+  // The tiles of a full launch, up to max_items products, are counted in an int.
   return static_cast<double>(tiles_of(args.m(), tile)) *
                      static_cast<double>(tiles_of(args.n(), tile)) <=
                  0x1p31 / 256
@@ -232,7 +233,7 @@ Support supports(const Gemm::Args& args, const Context& context) {
              : unsupported("more than 2^23 tiles of C");
 }
 
-/// Adds the matrices of a product to `job`, and launches it whenever it is full.
+/// Collects the matrices of products in `job`, and launches it whenever it is full.
 template <class In, class Out>
 class Group {
  public:
@@ -290,7 +291,7 @@ void run(const Gemm::Args& args, Context& context) { run_group({&args, 1}, conte
 /// Returns the time of a product in a list that fills the device: its tiles' share of the SMs.
 double seconds(const Gemm::Args& args, const Context& context) {
   const NominalRates rates = nominal_rates(context);
-  const double share = size_of(args.a.dtype) == 2 ? 1.5 : 0.35;  // of the rate of f32
+  const double share = size_of(args.a.dtype) == 2 ? 1.5 : 0.35;  // of the f32 peak
   const double k = args.alpha == 0 ? 0.0 : static_cast<double>(args.k());
   const double operations = 2.0 * tile * tile * (k + 64) * static_cast<double>(tiles_in(args)) *
                             static_cast<double>(args.batch());
@@ -301,7 +302,7 @@ double seconds(const Gemm::Args& args, const Context& context) {
 const Rung<Gemm> self{{.name = "grouped",
                        .after = "mma_sync",
                        .backend = device_backend,
-                       .teaching = true,  // of one product: for lists, see gemm_grouped()
+                       .teaching = true,  // for one product: gemm_grouped() handles lists
                        .supports = supports,
                        .tile = {.rows = tile, .columns = tile},
                        .run = run}};

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / short k
 //
-// Idea     where k is short, writing C is the cost. A lane keeps its columns of B, all of k, in
-//          registers and goes down the rows of C; rows of A come from shared memory, where a load
-//          serves all lanes.
-// Changes  against simt_top: nothing is staged that is used once or twice, and a warp writes 128
-//          contiguous elements of a row, by packs of 16 bytes whatever the alignment of C: every
-//          fourth row begins alike, so that a warp that has only those may begin its columns where
-//          packs of these rows do.
-// Cost     C once; A once for 128 columns, B once for 64 to 512 rows. Per row and lane, 4 k
-//          multiply-adds and 58 other instructions: what nvcc makes of f32 without an epilogue.
+// Idea     with a short k, the time is that of writing C. A lane keeps its columns of B, all of k,
+//          in registers and loops over the rows of C; rows of A are broadcast from shared memory.
+// Changes  against simt_top: no staging of data that is used once or twice. A warp writes 128
+//          contiguous elements of a row by packs of 16 bytes, whatever the alignment of C: every
+//          fourth row has the same alignment, so a warp that processes only those can shift its
+//          columns to pack boundaries.
+// Cost     C once; A once per 128 columns, B once per 64 to 512 rows. Per row and lane, 4 k
+//          multiply-adds and 58 other instructions (nvcc, f32 without an epilogue).
 // Limits   k up to 16.
-// Source   the CPU's short_k.
+// Source   the CPU rung short_k.
 #include "rung/core/integer.hpp"
 #include "rung/device/activate_all.hpp"
 #include "rung/device/tile/epilogue.hpp"
@@ -31,14 +30,14 @@ constexpr int threads = 32 * warps;
 template <class Sum>
 constexpr int lane_columns = vector_width<Sum>;
 
-/// Rows that a warp makes together: one is busy while the other waits. Doubles leave registers for
-/// one.
+/// Rows that a warp computes together, which overlaps their latencies. Doubles leave registers for
+/// only one row.
 template <class Sum>
 constexpr int rows_at_once = sizeof(Sum) == 8 ? 1 : 2;
 
-constexpr int blocks = 2;  // per SM: as the registers of 16 steps of k allow
+constexpr int blocks = 2;  // per SM: as registers allow with 16 steps of k
 
-/// A lane's columns: neighbors, or a warp apart. Those exist whose bit is set.
+/// Columns of a lane: adjacent, or a warp apart. A set bit marks a column inside C.
 struct ShortColumns {
   std::int64_t first;
   int apart;
@@ -47,8 +46,8 @@ struct ShortColumns {
   [[nodiscard]] __device__ bool exists(int j) const { return (existing >> j & 1) != 0; }
 };
 
-/// A lane's columns of `k` rows of B, each by one load where it may be one; zeros behind them. The
-/// loads of four rows are in flight together, and converted after the last.
+/// Loads a lane's columns of `k` rows of B, zero-padded, each row by one load if possible. The
+/// loads of four rows are in flight together and are converted after the last.
 template <int Depth, int Width, class In, class Sum>
 __device__ __forceinline__ void load_columns(const View<const In, 2>& b, int k,
                                              const ShortColumns& columns, bool wide,
@@ -82,18 +81,18 @@ __device__ __forceinline__ void load_columns(const View<const In, 2>& b, int k,
   }
 }
 
-/// After so many rows, a power of two, the address of a row's first element is the same multiple of
-/// a pack again.
+/// Returns the period, a power of two, after which rows of C have the same alignment relative to
+/// packs.
 RUNG_HD inline int rows_alike(std::int64_t row_stride, int width) {
   int rows = 1;
   while (row_stride * rows % width != 0) rows *= 2;
   return rows;
 }
 
-/// Depth: 8 or 16 steps of k in registers. `along` of a block's warps are adjacent on a row, the
-/// others on the next rows: where C's rows are contiguous on as many rows as begin alike, or on a
-/// multiple of that. It goes down `tiles` tiles of 64 rows, the next tile's elements of A on their
-/// way while it makes one.
+/// Computes C with Depth (8 or 16) steps of k in registers. `along` of a block's warps are adjacent
+/// on a row, the others on the next rows; if C's rows are contiguous, those next rows have equal
+/// alignment. A block loops over `tiles` tiles of 64 rows and loads the next tile's elements of A
+/// while it computes one.
 template <int Depth, class P>
 __global__ void __launch_bounds__(threads, blocks) gemm_short_k(P p, int tiles, int along) {
   using Sum = typename P::Sum;
@@ -116,7 +115,7 @@ __global__ void __launch_bounds__(threads, blocks) gemm_short_k(P p, int tiles, 
   const auto a = p.a.at(batch);
   const auto b = p.b.at(batch);
   const auto k = static_cast<int>(p.k());
-  // Neighbors of a lane are adjacent where one store writes them, else those of a warp are.
+  // A lane's columns are adjacent if one store writes them; else a warp's lanes are.
   const bool packed = p.c.strides[2] == 1;
   const auto element =
       reinterpret_cast<std::uintptr_t>(&p.c(batch, first_row + first_within, 0)) / sizeof(Out);
@@ -137,7 +136,7 @@ __global__ void __launch_bounds__(threads, blocks) gemm_short_k(P p, int tiles, 
   const bool along_k = a.strides[1] <= a.strides[0];
   constexpr int a_count = rows * Depth / threads;
   static_assert(a_count * threads == rows * Depth);
-  typename P::In a_next[a_count];  // converted when they are put down: until then nothing waits
+  typename P::In a_next[a_count];  // converted when stored: no earlier wait for a load
   const auto place = [&](int i) {
     const int at = thread + i * threads;
     return along_k ? at : at % rows * Depth + at / rows;
@@ -174,7 +173,8 @@ __global__ void __launch_bounds__(threads, blocks) gemm_short_k(P p, int tiles, 
     if (within < down) {
 #pragma unroll
       for (int i = 0; i < a_count; ++i) (&a_tile[0][0])[place(i)] = convert<Sum>(a_next[i]);
-      // The tile is there for all, and all have read the one before the last, whose place it took.
+      // The tile has arrived for all threads, and all have read the tile before last, whose buffer
+      // it uses.
       __syncthreads();
       if (tile + 1 < tiles) fetch(tile + 1);
     }
@@ -248,12 +248,12 @@ Support supports(const Gemm::Args& args, const Context& context) {
 /// Partition of a call into blocks and tiles.
 struct ShortCut {
   int along;    // adjacent warps of a block on one row of C
-  int tiles;    // of 64 rows that a block makes
-  int columns;  // of C that a block makes, at the least
+  int tiles;    // tiles of 64 rows per block
+  int columns;  // minimum columns of C per block
   [[nodiscard]] int height() const { return rows * tiles; }
 };
-/// Returns the partition with the most adjacent warps that equally aligned rows allow, and then the
-/// most tiles per block that leave 1.5 blocks per SM. C's rows are contiguous if either axis is.
+/// Returns the partition with the most adjacent warps that row alignment allows, and then the most
+/// tiles per block that leave 1.5 blocks per SM. C's rows are contiguous if either axis is.
 template <class P>
 ShortCut cut_short(const P& p, const Context& context) {
   constexpr int width = lane_columns<typename P::Sum>;
@@ -273,7 +273,7 @@ ShortCut cut_short(const P& p, const Context& context) {
   }
   const bool aligned = p.c.strides[1] % width == 0 && p.c.strides[0] % width == 0 &&
                        is_wide_aligned<typename P::Out, width>(p.c.data);
-  // A block covers this many fewer columns where packs begin in front of C.
+  // A block covers up to width - 1 fewer columns if packs begin before C's first column.
   const int before = packed && !aligned ? width - 1 : 0;
   return {.along = along,
           .tiles = static_cast<int>(clamped(blocks_with(along) / enough, 1.0, 8.0)),

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / skinny stream
 //
-// Idea     a product with at most 64 rows or columns, as in decoding, costs what it takes to read
-//          the long operand W once. Its rows are divided evenly among all SMs: a block streams its
-//          share, over the whole of k, through a deep ring of TMA loads. wgmma takes W as its rows
-//          and the few as its columns, so that 64 of them cost hardly more than one.
-// Changes  against few_rows: tensor cores make the sums; nothing is cut along k, so that no sums
-//          are exchanged. Tiles have as many rows as make the shares equal, which any number up to
-//          128 is to TMA.
+// Idea     a product with at most 64 rows or columns, as in decoding, takes the time to read the
+//          long operand W once. W's rows are divided evenly among all SMs: a block streams its
+//          share, over the whole of k, through a deep ring of TMA loads. wgmma uses W as its rows
+//          and the short operand X as its columns, so 64 columns cost hardly more than one.
+// Changes  against few_rows: tensor cores compute the sums; k is not split, so no partial sums are
+//          exchanged. Tiles have as many rows as equal shares need, since TMA supports any number
+//          up to 128.
 // Cost     W once; X once per tile, from L2.
-// Limits   memory bandwidth; with 32 columns or more, L2. f16 and bf16, whose lines TMA takes. W
-//          has some 32 rows per SM; contiguous along its rows it is cut into tiles of 64.
+// Limits   memory bandwidth; with 32 columns or more, L2. f16 and bf16 in a layout that TMA
+//          supports. W needs about 32 rows per SM; if contiguous along its rows, it is split into
+//          tiles of 64.
 // Source   PTX ISA, "wgmma.mma_async" and "Tensor-map".
 #include "rung/device/collectives.hpp"
 #include "rung/device/ptx/bulk_copy.hpp"
@@ -22,29 +23,29 @@ namespace {
 
 using namespace gemm_cuda;
 
-constexpr int chunk_depth = 64;      // of k: lines of 128 bytes
+constexpr int chunk_depth = 64;      // steps of k: lines of 128 bytes
 constexpr int chunks_per_stage = 2;  // a stage is loaded, waited for and released as a whole
 constexpr int multipliers = 256;     // threads of two warpgroups, 64 rows each
-constexpr int block_threads = multipliers + warp_size;  // and the warp that loads
+constexpr int block_threads = multipliers + warp_size;  // plus the producer warp
 constexpr std::int64_t most_columns = 64;
 
-/// Returns to how many columns a product's are padded.
+/// Returns the number of columns to which a product is padded.
 constexpr int padded_columns(std::int64_t columns) {
   return columns <= 16 ? 16 : columns <= 32 ? 32 : 64;
 }
 
-/// C = W X; C has few columns.
+/// Kernel arguments of C = W X; C has few columns.
 template <class T>
 struct SkinnyCall {
   TensorMap w, x;
-  int w_moves, x_moves;  // 1: a matrix for each of the batch; 0: one for all
+  int w_moves, x_moves;  // 1: a matrix per batch index; 0: one for all
   Finish<T> finish;
-  int rows;            // of W, per tile
+  int rows;            // rows of W per tile
   std::int64_t tiles;  // per matrix
-  int chunks;          // of k
+  int chunks;          // chunks of k
 };
 
-/// Rows: of W, that a stage has room for.
+/// Shared memory of a block. Rows: capacity of a stage in rows of W.
 template <int Rows, int Columns>
 struct SkinnyLayout {
   struct alignas(1024) Stage {
@@ -56,7 +57,8 @@ struct SkinnyLayout {
   StageRing<stages> ring;
 };
 
-/// KMajor: W is contiguous along k, else along its rows, of which a tile then has Rows.
+/// Computes C = W X. KMajor: W is contiguous along k; else along its rows, and a tile has Rows of
+/// them.
 template <class T, int Rows, int Columns, bool KMajor>
 __global__ void __launch_bounds__(block_threads, 1)
     gemm_skinny_stream(const __grid_constant__ SkinnyCall<T> call) {
@@ -71,7 +73,7 @@ __global__ void __launch_bounds__(block_threads, 1)
   const std::int64_t end = call.tiles * p.c.shape[0];
   const int thread = static_cast<int>(threadIdx.x);
   if (thread == 0) ring.init(multipliers / warp_size);
-  // Rows that no copy fills are multiplied, too: zeros, so that they are something.
+  // Rows that no copy fills are multiplied too: they are cleared, so that they hold no NaN.
   const int empty = (Rows - call.rows) * line;
   for (int i = 0; i < Layout::stages * chunks_per_stage; ++i) {
     auto& chunk = layout.stage[i / chunks_per_stage].w[i % chunks_per_stage];
@@ -94,7 +96,7 @@ __global__ void __launch_bounds__(block_threads, 1)
         ring.await_empty(at);
         ring.expect(at, chunks_per_stage * (call.rows * line + TileX::bytes));
 #pragma unroll
-        for (int i = 0; i < chunks_per_stage; ++i) {  // zeros where k ends
+        for (int i = 0; i < chunks_per_stage; ++i) {  // TMA fills zeros beyond k
           const int k = (chunk + i) * chunk_depth;
           TileW::load(stage.w[i], call.w, matrix * call.w_moves, row, k, full);
           TileX::load(stage.x[i], call.x, matrix * call.x_moves, 0, k, full);
@@ -106,7 +108,7 @@ __global__ void __launch_bounds__(block_threads, 1)
 
   const int lane = lane_of_thread();
   const int warp = thread / warp_size;
-  const int first_row = warp / 4 * 64;  // of the tile, this warpgroup's
+  const int first_row = warp / 4 * 64;  // of this warpgroup, within the tile
   const bool multiplies = first_row < call.rows;
   float sums[sum_count];
   for (std::int64_t tile = blockIdx.x; tile < end; tile += gridDim.x) {
@@ -129,7 +131,7 @@ __global__ void __launch_bounds__(block_threads, 1)
       const int own_row = warp * 16 + lane / 4;
       const std::int64_t row = tile % call.tiles * call.rows + own_row;
       const auto matrix = static_cast<int>(tile / call.tiles);
-      // Rolled: each copy of finish() holds every activation.
+      // Not unrolled: each copy of finish() contains every activation.
 #pragma unroll 1
       for (int j = 0; j < Columns / 8; ++j) {
         float picked[4] = {};
@@ -158,11 +160,11 @@ struct SkinnyPlan {
 
 SkinnyPlan plan_of(const Gemm::Args& args, bool k_major, const Context& context) {
   constexpr std::int64_t most_rows = 128;
-  constexpr std::int64_t panel = 64;     // of rows that are contiguous
-  constexpr double memory_share = 0.92;  // of the nominal rate
+  constexpr std::int64_t panel = 64;     // tile rows if W is contiguous along its rows
+  constexpr double memory_share = 0.92;  // of the nominal bandwidth
   constexpr double l2_rate = 6e12;
-  constexpr double start = 2.5e-6;  // to the first products, and from the last
-  constexpr double step = 0.13e-6;  // of a chunk, however few its rows
+  constexpr double start = 2.5e-6;  // time to the first product plus time after the last
+  constexpr double step = 0.13e-6;  // minimum per chunk, however few its rows
   const std::int64_t sms = context.info().sms;
   const std::int64_t rows = larger(args.m(), args.n());
   SkinnyPlan plan{};
@@ -175,7 +177,7 @@ SkinnyPlan plan_of(const Gemm::Args& args, bool k_major, const Context& context)
       std::ceil(static_cast<double>(plan.tiles * args.batch()) / static_cast<double>(sms));
   const auto k = static_cast<double>(args.k());
   const double x = static_cast<double>(padded_columns(smaller(args.m(), args.n()))) * k * 2;
-  const double w = turns * static_cast<double>(sms * plan.rows) * k * 2;  // with what is idle
+  const double w = turns * static_cast<double>(sms * plan.rows) * k * 2;  // idle SMs included
   plan.seconds = launch_seconds + start +
                  std::max({w / memory_share / nominal_rates(context).bytes_per_second,
                            (w + turns * static_cast<double>(sms) * x) / l2_rate,
@@ -183,7 +185,8 @@ SkinnyPlan plan_of(const Gemm::Args& args, bool k_major, const Context& context)
   return plan;
 }
 
-/// Calls f with the product whose C has no more columns than rows, and its operands' maps.
+/// Calls f with the product, transposed if needed so that C has no more columns than rows, and its
+/// operands' maps.
 template <class F>
 auto with_few_columns(const Gemm::Args& args, F&& f) {
   return visit<f16, bf16>(args.a.dtype, [&]<class T>() {

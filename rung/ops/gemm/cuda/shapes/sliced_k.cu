@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / sliced k
 //
-// Idea     where C has about as many tiles as the device has SMs, a block of few warps hides no
-//          latency. Groups of warps share the steps of each tile along k, each making the whole
-//          tile of C; their sums are added up through shared memory.
-// Changes  against simt_top: eight warps on a tile of 32 x 64 to 64 x 128 where two or four were;
+// Idea     if C has about as many tiles as the device has SMs, a block of few warps hides no
+//          latency. Groups of warps split the steps of each tile of k, and each group computes the
+//          whole tile of C; shared memory is used to combine their sums (sliced K).
+// Changes  against simt_top: eight warps per tile of 32 x 64 to 64 x 128 instead of two or four;
 //          against split_k: one launch, and no partial sums in memory.
-// Cost     as a tile of that size; at the end, 4 bytes of shared memory per element and group.
-// Limits   C of more than a few tiles per SM is simt_top's; of few tiles and long k, split_k's.
+// Cost     that of a tile of its size; at the end, 4 bytes of shared memory per element and group.
+// Limits   simt_top is faster with more than a few tiles per SM, split_k with few tiles and a long
+//          k.
 // Source   CUTLASS, "Parallelized reductions: sliced K".
 #include <array>
 
@@ -49,7 +50,7 @@ constexpr std::array<TileShape, 3> shapes{{{.rows = 64,
                                             .stages = 4,
                                             .blocks = 2,
                                             .groups = 4}}};
-constexpr std::array<double, 3> fractions{0.66, 0.62, 0.53};  // of the peak, one block per SM
+constexpr std::array<double, 3> fractions{0.66, 0.62, 0.53};  // of the peak, with one block per SM
 
 template <int Shape, TileAccess access_a, TileAccess access_b>
 __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)

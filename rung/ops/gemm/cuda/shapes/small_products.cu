@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / small products
 //
-// Idea     a batch of small products: a block takes several of them at once, with their whole
+// Idea     a batch of small products: a block processes several products at once, with their whole
 //          operands in shared memory, and its threads share the elements of all their C.
 // Changes  against sliced_k: no tile of fixed size, most of which a product of 13 x 65 x 61 would
-//          leave empty, and no block that ends after one of them. Each thread makes 2 x 2 to
-//          8 x 8 elements of some product's C; tile and number of products are the call's.
-//          Matrices that follow each other without gaps are copied as the one array that they are,
-//          by cp.async, and C is written so: no index is computed per element.
-// Cost     A, B and C once. A thread reads 2 t numbers from shared memory for t^2 multiply-adds.
-// Limits   shared memory: half the multiply-add rate with 4 x 4 elements per thread. C of up to
-//          64 x 64 or 128 x 128; k of any length, in parts that fit.
+//          leave empty, and no block per product. Each thread computes 2 x 2 to 8 x 8 elements of
+//          one product's C; tile size and products per block depend on the shape. Contiguous
+//          matrices are copied by cp.async as one array, and C is written as one, without index
+//          arithmetic per element.
+// Cost     A, B and C once. A thread loads 2 t numbers from shared memory per t^2 multiply-adds.
+// Limits   shared memory: half the multiply-add peak with 4 x 4 elements per thread. C of up to 64
+//          x 64 or 128 x 128; k of any length, in parts that fit.
 // Source   MAGMA, "Fast batched matrix multiplication for small sizes", ISC 2016: several products
 //          per block.
 #include <cmath>
@@ -26,10 +26,10 @@ using namespace gemm_cuda;
 
 constexpr int threads = 256;
 constexpr int copies_in_flight = 8;                             // per thread
-constexpr std::int64_t operand_bytes = std::int64_t{40} << 10;  // of a block, in shared memory
-constexpr std::int64_t most_bytes = std::int64_t{96} << 10;     // of a block, with its C
+constexpr std::int64_t operand_bytes = std::int64_t{40} << 10;  // per block, in shared memory
+constexpr std::int64_t most_bytes = std::int64_t{96} << 10;     // per block, including C
 
-/// Per SM, as registers allow.
+/// Blocks per SM, as registers allow.
 template <int Tile, class Sum>
 constexpr int small_blocks = Tile * sizeof(Sum) > 16 ? 2 : 4;
 
@@ -38,27 +38,27 @@ struct SmallPlan {
   int tile = 0;             // rows and columns of C per thread
   int products = 1;         // per block
   int depth = 1;            // steps of k in shared memory at a time
-  int down = 1, along = 1;  // tiles of a product
-  // Operands, and C, of neighboring products are one array without gaps.
+  int down = 1, along = 1;  // tiles per product
+  // Operands, or C, of adjacent products form one array without gaps.
   bool flat_a = false, flat_b = false, flat_c = false;
   std::int64_t shared_bytes = 0;
-  double resident = 1, rounds = 0, issued = 0;  // blocks of an SM; of a block
+  double resident = 1, rounds = 0, issued = 0;  // blocks per SM; per block
   double seconds = 0;
 };
 
-/// An operand's elements in shared memory: distances from a product, row (of B: column) or step of
-/// k to the next.
+/// Strides of an operand in shared memory, in elements: between products, rows (of B: columns) and
+/// steps of k.
 struct SmallPlaces {
   int product, outer, step;
 };
-/// Copied as it is, or step after step, an odd number of elements apart.
+/// Returns the strides of an operand copied as one array, or step after step with an odd pitch.
 __device__ __forceinline__ SmallPlaces small_places(bool flat, bool along_k, int outer, int depth) {
   if (!flat) return {depth * (outer | 1), 1, outer | 1};
   return along_k ? SmallPlaces{outer * depth, depth, 1} : SmallPlaces{outer * depth, 1, outer};
 }
 
-/// The elements of a block's products that a thread copies, line after line: as many lanes take a
-/// line as it has elements, so that neighboring threads touch neighboring addresses.
+/// Iterator over the elements that a thread copies, line after line: a line has as many lanes as
+/// elements (a power of two, at most 32), so that adjacent threads access adjacent addresses.
 struct Walk {
   int lines, along, lanes, first;
   int more_products, more_lines;
@@ -88,7 +88,7 @@ struct Walk {
   }
 };
 
-/// Starts copying an array without gaps, in pieces as large as its address allows.
+/// Starts copying an array without gaps, in pieces as large as its alignment allows.
 template <int Bytes>
 __device__ __forceinline__ void copy_pieces(const unsigned char* from, int bytes,
                                             unsigned char* to) {
@@ -140,15 +140,15 @@ __device__ void copy_operand(const T* from, std::int64_t product_stride, std::in
   }
 }
 
-/// Thread t makes tile t of its block's products, which follow each other. The rows of a tile are
-/// `down` apart, its columns `along`: neighboring threads then read neighboring numbers.
+/// Computes tile t of the block's consecutive products in thread t. The rows of a tile are `down`
+/// apart, its columns `along`, so that adjacent threads read adjacent numbers.
 template <int Tile, class P>
 __global__ void __launch_bounds__(threads, (small_blocks<Tile, typename P::Sum>))
     gemm_small_products(P p, SmallPlan plan) {
   using In = typename P::In;
   using Sum = typename P::Sum;
   struct Start {
-    alignas(16) unsigned char bytes[16];  // as many as the plan says
+    alignas(16) unsigned char bytes[16];  // placeholder: the plan sets the size
   };
   unsigned char* const memory = shared<Start>().bytes;
   const auto m = static_cast<int>(p.m());
@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(threads, (small_blocks<Tile, typename P::Sum>)
   const SmallPlaces b_place =
       small_places(plan.flat_b, p.b.strides[1] <= p.b.strides[2], n, plan.depth);
   auto* const a_tile = reinterpret_cast<In*>(memory);
-  // Behind A's, at a multiple of 16 bytes.
+  // After A's elements, aligned to 16 bytes.
   constexpr int whole = vector_width<In>;
   auto* const b_tile = a_tile + (plan.products * a_place.product + whole - 1) / whole * whole;
   const std::int64_t first = std::int64_t{blockIdx.x} * plan.products;
@@ -171,7 +171,7 @@ __global__ void __launch_bounds__(threads, (small_blocks<Tile, typename P::Sum>)
   const int row = thread % tiles / plan.along;
   const int column = thread % tiles % plan.along;
   const bool works = product < products;
-  // Rows and columns beyond C repeat its last, and are not written.
+  // Rows and columns beyond C repeat the last one and are not written.
   int a_places[Tile];
   int b_places[Tile];
 #pragma unroll
@@ -183,7 +183,7 @@ __global__ void __launch_bounds__(threads, (small_blocks<Tile, typename P::Sum>)
   Sum sums[Tile][Tile] = {};
   for (std::int64_t k = 0; k < p.k(); k += plan.depth) {
     const auto steps = static_cast<int>(smaller<std::int64_t>(plan.depth, p.k() - k));
-    if (k > 0) __syncthreads();  // all have read the steps before
+    if (k > 0) __syncthreads();  // all threads have read the previous steps
     const In* const a_from = p.a.data + first * p.a.strides[0] + k * p.a.strides[2];
     const In* const b_from = p.b.data + first * p.b.strides[0] + k * p.b.strides[1];
     if (plan.flat_a) {
@@ -221,7 +221,8 @@ __global__ void __launch_bounds__(threads, (small_blocks<Tile, typename P::Sum>)
     }
   }
 
-  // C by way of shared memory: a warp then writes neighbors, and the epilogue is there once.
+  // C passes through shared memory: warps then write adjacent elements, and the epilogue is
+  // compiled once.
   auto* const c_tile = reinterpret_cast<Sum*>(memory);
   __syncthreads();
   if (works) {
@@ -259,7 +260,7 @@ bool is_flat(const View& view, int along, int line) {
          (view.shape[0] <= 1 || view.strides[0] == view.shape[1] * view.shape[2]);
 }
 /// Returns whether an operand is copied as one array: lanes along `outer`, `pitch` elements apart,
-/// then have bank conflicts of degree four at most.
+/// then have at most four-way bank conflicts.
 bool is_small_flat(const ConstTensorRef& operand, int outer, int depth) {
   const bool along_k = operand.strides[depth] <= operand.strides[outer];
   if (!(along_k ? is_flat(operand, depth, outer) : is_flat(operand, outer, depth))) return false;
@@ -267,16 +268,16 @@ bool is_small_flat(const ConstTensorRef& operand, int outer, int depth) {
   return !along_k || operand.shape[depth] * words % 32 != 0;
 }
 
-/// launch + max(memory; the instructions and the shared memory of the SM with the most blocks;
-///              waves of blocks, each a chain of copies and steps)
+/// Returns the plan of least time: launch + max(memory; instructions and shared memory of the SM
+/// with the most blocks; waves of blocks, each a chain of copies and steps).
 SmallPlan plan_small(const Gemm::Args& args, const Context& context) {
-  constexpr double latency = 0.8e-6;        // of a round of copies, until they are in shared memory
+  constexpr double latency = 0.8e-6;        // of a round of copies to shared memory
   constexpr double epilogue = 0.5e-6;       // from the last step to the last store
-  constexpr double memory_share = 0.8;      // of the nominal rate
+  constexpr double memory_share = 0.8;      // of the nominal bandwidth
   constexpr double copy_instructions = 30;  // per element and lane, one by one
-  constexpr double flat_instructions = 3;   // per element of a copy of all, and of a plain C
-  constexpr double overlap = 0.45;  // of what an SM could issue: copies and products take turns
-  constexpr double step_cycles[] = {12, 28, 96};  // of a warp alone, for each step of k
+  constexpr double flat_instructions = 3;   // per element of an array copy, and of a plain C
+  constexpr double overlap = 0.45;  // of the issue rate: copies and products alternate
+  constexpr double step_cycles[] = {12, 28, 96};  // cycles per step of k of a warp alone
   const NominalRates rates = nominal_rates(context);
   const double sms = context.info().sms;
   const double clock = rates.operations_per_second / sms / 256;

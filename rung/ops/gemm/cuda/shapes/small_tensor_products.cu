@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / small tensor products
 //
-// Idea     a batch of small 16-bit products on tensor cores: a block has the whole operands of a
-//          few products in shared memory, and a warp makes 16 x 32 of some product's C, all of k
-//          at once. While its warps multiply, cp.async brings the operands of the next few.
+// Idea     a batch of small 16-bit products on tensor cores: a block holds the whole operands of a
+//          few products in shared memory, and a warp computes 16 x 32 of one product's C, all of k
+//          at once. While the warps multiply, cp.async loads the operands of the next few products.
 // Changes  against small_products: mma.sync and ldmatrix instead of multiply-adds of widened
 //          elements; against ldmatrix_pipeline: no tile of 64 x 64, most of which is empty, and no
-//          ring that is filled and drained for each product.
-// Cost     A, B and C once. Per 16 steps of k a warp reads 1.5 KiB of shared memory for four
+//          ring that is filled and drained per product.
+// Cost     A, B and C once. Per 16 steps of k a warp reads 1.5 KiB of shared memory for four mma
 //          instructions.
-// Limits   memory. Operands of one product in 96 KiB. Lines that begin at odd addresses are copied
-//          element by element, through registers.
+// Limits   memory bandwidth. Operands of one product must fit in 96 KiB. Lines at odd addresses (in
+//          elements) are copied element by element, through registers.
 // Source   MAGMA, "Fast batched matrix multiplication for small sizes", ISC 2016.
 #include <cmath>
 
@@ -28,9 +28,9 @@ using namespace gemm_cuda;
 
 constexpr int warps = small_threads / 32;
 constexpr int blocks_at_most = 5;  // per SM, as registers allow
-constexpr int tile_rows = 16;      // of a warp
+constexpr int tile_rows = 16;      // per warp
 constexpr int tile_columns = 32;
-constexpr int depth = small_padding;  // of an instruction
+constexpr int depth = small_padding;  // steps of k per instruction
 constexpr int element = small_element;
 constexpr int stage_bytes_at_most = 96 << 10;
 constexpr int shared_bytes_of_sm = 220 << 10;
@@ -39,18 +39,19 @@ template <class T>
 struct SmallCall {
   Finish<T> finish;
   SmallOperand a, b;
-  int products;  // of a group, which a block has in shared memory
+  int products;  // per group, which a block holds in shared memory
   int groups;
-  int down, along;  // tiles of a product
+  int down, along;  // tiles per product
 };
 
-/// Shared memory in front of the operands' stages.
+/// Staging strips, which precede the operand stages in shared memory.
 struct SmallStrips {
   StripStage of_warp[warps];
 };
 
-/// A lane's line of the four 8 x 8 matrices of a fragment: two along the operand's own axis - of A
-/// the second, else the third is the lower one - and two along k.
+/// Returns the line that a lane passes to ldmatrix for the four 8 x 8 matrices of a fragment, two
+/// along the operand's own axis and two along k. The second matrix is the next along the own axis
+/// for A, and along k for B.
 template <bool OfA, class T>
 __device__ __forceinline__ const T* fragment_line(const SmallOperand& operand, const T* matrix,
                                                   int first_outer) {
@@ -71,17 +72,17 @@ __device__ __forceinline__ void load_fragment(std::uint32_t (&to)[4], const Smal
   }
 }
 
-/// Writes alpha times a warp's sums to a C of T whose groups of four are aligned: in half of the
-/// bytes, and a sixth of the instructions, of finish_strip.
+/// Writes alpha times a warp's sums to a C of T whose groups of four are aligned: half the shared
+/// memory traffic and a sixth of the instructions of finish_strip.
 template <class T>
 __device__ __forceinline__ void store_scaled(const View<T, 3>& c, float alpha, StripStage& stage,
                                              int batch, int first_row, int first_column,
                                              const float (&sums)[tile_columns / 8][4]) {
-  constexpr int pitch = tile_columns + 8;  // 20 words: lanes of eight rows cover all banks
+  constexpr int pitch = tile_columns + 8;  // 20 words: eight rows of lanes hit all banks
   static_assert(tile_rows * pitch * element <= static_cast<int>(sizeof(StripStage)));
   T* const tile = reinterpret_cast<T*>(stage.bytes);
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  __syncwarp();  // the tile before has been read
+  __syncwarp();  // the previous tile has been read
 #pragma unroll
   for (int j = 0; j < tile_columns / 8; ++j) {
 #pragma unroll
@@ -154,7 +155,7 @@ __global__ void __launch_bounds__(small_threads, blocks_at_most)
       const int product = work / tiles;
       const int row = work % tiles / call.along * tile_rows;
       const int column = work % tiles % call.along * tile_columns;
-      // The second 16 columns may be outside C.
+      // The second 16 columns can be outside C.
       const bool both = column + tile_columns / 2 < p.n();
       float sums[tile_columns / 8][4] = {};
       const T* a_line = fragment_line<true>(call.a, a + product * call.a.elements(), row);
@@ -181,35 +182,35 @@ __global__ void __launch_bounds__(small_threads, blocks_at_most)
                                    [&](int i) { return sums[i / 4][i % 4]; });
       });
     }
-    __syncthreads();  // all have read the stage that is filled next
+    __syncthreads();  // all warps have read the stage that is filled next
   }
 }
 
 struct SmallTensorPlan {
   SmallOperand a, b;
-  int products = 0;  // 0: operands of one do not fit
+  int products = 0;  // 0: the operands of one product do not fit
   int down = 1, along = 1;
   int stage_bytes = 0;
   int resident = 1;             // blocks per SM
-  double rounds = 0, each = 0;  // of a group; instructions of a product
+  double rounds = 0, each = 0;  // per group; instructions per product
   double seconds = 0;
 };
 
-/// launch + max(memory; the instructions of the SM with the most groups; rounds of groups, each a
-///              chain of a copy, steps and an epilogue)
+/// Returns the plan of least time: launch + max(memory; instructions of the SM with the most
+/// groups; rounds of groups, each a chain of a copy, steps and an epilogue).
 SmallTensorPlan plan_small(const Gemm::Args& args, const Context& context) {
   constexpr double start = 0.5e-6;
-  constexpr double memory_share = 0.75;     // of the nominal rate
-  constexpr double latency = 1.2e-6;        // of copies, until they are in shared memory
+  constexpr double memory_share = 0.75;     // of the nominal bandwidth
+  constexpr double latency = 1.2e-6;        // of copies until they arrive in shared memory
   constexpr double step_seconds = 0.06e-6;  // 16 steps of k of a warp alone
-  constexpr double strip_seconds = 0.5e-6;  // its epilogue, alone
-  constexpr double issue_share = 0.4;       // of what an SM could issue
+  constexpr double strip_seconds = 0.5e-6;  // epilogue of a warp alone
+  constexpr double issue_share = 0.4;       // of the issue rate
   const NominalRates rates = nominal_rates(context);
   const double sms = context.info().sms;
   const double clock = rates.operations_per_second / sms / 256;
   const std::int64_t k = args.alpha == 0 ? 0 : args.k();
   SmallTensorPlan plan;
-  // The shared axes of C and the operands are what counts; more is refused anyway.
+  // Avoids overflow in small_operand(); larger products are refused anyway.
   if (args.m() > 4096 || args.n() > 4096 || k > 4096) return plan;
   plan.a = small_operand(args.a, args.a.data, 1, 2, k);
   plan.b = small_operand(args.b, args.b.data, 2, 1, k);
@@ -220,7 +221,7 @@ SmallTensorPlan plan_small(const Gemm::Args& args, const Context& context) {
   plan.along = static_cast<int>(tiles_of(args.n(), tile_columns));
   const std::int64_t tiles = larger(plan.down * plan.along, 1);
   const auto batch = static_cast<double>(args.batch());
-  // Enough products per block to give each warp a tile, where there are enough blocks.
+  // Enough products per block for a tile per warp, if there are enough blocks.
   const double per_slot = batch / (sms * blocks_at_most);
   plan.products = static_cast<int>(
       clamped<std::int64_t>(smaller<std::int64_t>(warps / tiles, stage_bytes_at_most / bytes), 1,

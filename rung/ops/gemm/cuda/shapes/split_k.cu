@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / split k
 //
-// Idea     where C has fewer tiles than the device has SMs, the sum over k is cut into
-//          slices that are made in parallel; a second kernel adds them up in a fixed order.
+// Idea     if C has fewer tiles than the device has SMs, k is split into slices that are computed
+//          in parallel; a second kernel combines them in a fixed order.
 // Changes  against warp_tile: a small C with a long k fills the device. With enough tiles, or a
-//          short k, there is one slice and nothing else changes: the sums go straight to C.
+//          short k, there is one slice, and the sums go straight to C.
 // Cost     the partial sums are written and read once: 8 bytes per element of C and slice.
-// Limits   a second launch, and no more than 32 MiB of partial sums.
+// Limits   a second launch, and at most 32 MiB of partial sums.
 // Source   CUTLASS, "Parallelized reductions: split K".
 #include <array>
 
@@ -36,14 +36,14 @@ constexpr std::array<TileShape, 2> shapes{{{.rows = 128,
                                             .thread_columns = 8,
                                             .stages = 4,
                                             .blocks = 6}}};
-constexpr std::array<double, 2> fractions{0.7, 0.66};  // of the peak, where C is large
+constexpr std::array<double, 2> fractions{0.7, 0.66};  // of the peak, for a large C
 constexpr std::int64_t workspace_limit = std::int64_t{32} << 20;
 constexpr int max_slices = 128;
-constexpr int shortest_slice = 64;  // steps; below, filling the pipeline outweighs the work
+constexpr int shortest_slice = 64;  // steps of k; below, filling the pipeline dominates
 constexpr int sum_threads = 256;
 
-/// The batch axis of p counts slices when slice_depth is not 0: slice z holds the steps from
-/// z * slice_depth on, of `depth` in all.
+/// Computes C or partial sums. If slice_depth is not 0, the batch axis of p counts slices: slice z
+/// covers the steps from z * slice_depth on, of `depth` in all.
 template <int Shape, TileAccess access_a, TileAccess access_b>
 __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
     gemm_split_k(Product32 p, std::int64_t slice_depth, std::int64_t depth) {
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
   const int slice = static_cast<int>(blockIdx.z);
   const int first_row = static_cast<int>(blockIdx.y) * shape.rows;
   const int first_column = static_cast<int>(blockIdx.x) * shape.columns;
-  // Only the last slice is shorter; in a plain batch (slice_depth 0) none is.
+  // Only the last slice can be shorter; a plain batch (slice_depth 0) has no shorter one.
   const std::int64_t left = depth - slice * slice_depth;
   typename Tile::Sums sums = {};
   Tile::accumulate(operand_a(p, slice), first_row, operand_b(p, slice), first_column,
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
       [&](int j) { return first_column + Tile::column(j); });
 }
 
-/// C from partial sums [slice][row][column], one thread per element.
+/// Combines partial sums [slice][row][column] into C, one thread per element.
 __global__ void __launch_bounds__(sum_threads)
     gemm_split_k_sum(Product32 p, const float* partial, int slices) {
   const int elements = static_cast<int>(p.m() * p.n());
@@ -89,7 +89,7 @@ Plan plan(const Gemm::Args& args, const Context& context) {
         break;
       }
       double seconds = tile_seconds(tile, fractions[shape], args, context, slices);
-      if (slices > 1) {  // each matrix of a batch has two launches of its own
+      if (slices > 1) {  // two launches per matrix of the batch
         const double partial_bytes = 8.0 * slices * static_cast<double>(elements);
         seconds =
             static_cast<double>(args.batch()) *
@@ -115,7 +115,7 @@ void multiply(Context& context, int shape, const Product32& p, std::int64_t slic
              : multiply<1>(context, p, slice_depth, depth);
 }
 
-/// The product as a batch of its slices along k, whose C is the workspace.
+/// Returns the product as a batch of its slices along k, whose C is the workspace.
 Product32 slices_of(const Product32& p, float* partial, std::int64_t slice_depth) {
   Product32 slices = p;
   const std::int64_t count = tiles_of(p.k(), slice_depth);
@@ -142,7 +142,7 @@ Work work(const Gemm::Args& args, const Context& context) {
   const TileFacts facts = facts_of(
       shapes[chosen.shape], tiles_of(k, tiles_of(tiles_of(k, chosen.slices), steps) * steps));
   Work work = tile_work(args, context, facts);
-  // Each matrix of a batch has two launches of its own.
+  // Two launches per matrix of the batch.
   if (chosen.slices > 1) {
     work.launches = 2 * args.batch();
     work.blocks = work.blocks / static_cast<double>(args.batch());
@@ -163,7 +163,7 @@ void run(const Gemm::Args& args, Context& context) {
   const std::int64_t elements = all.m() * all.n();
   auto* partial = static_cast<float*>(
       context.workspace(static_cast<std::size_t>(slices * elements) * sizeof(float)));
-  // One matrix after another through the same workspace: the stream keeps them in order.
+  // Matrices use the same workspace in turn: the stream serializes them.
   for (std::int64_t batch = 0; batch < all.c.shape[0]; ++batch) {
     const Product32 p = slice(all, 0, batch, 1);
     multiply(context, chosen.shape, slices_of(p, partial, slice_depth), slice_depth, p.k());

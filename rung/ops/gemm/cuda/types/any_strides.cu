@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / any strides
 //
-// Idea     register_tile_2d for every type and stride: a block's threads copy along whichever axis
-//          of an operand is contiguous, and elements of 16 bits are multiplied as floats.
+// Idea     register_tile_2d for every type and stride: threads copy along whichever axis of an
+//          operand is contiguous, and 16-bit elements are multiplied as floats.
 // Changes  against register_tile_2d: 64-bit addresses, a stride per axis, conversions.
-// Cost     16 shared loads of 4 bytes per 64 multiply-adds; 128 x 128 tiles, so that each element
-//          of A and B is read once for every 128 columns or rows of C.
-// Limits   instructions: loads of single elements, each with its bounds check and address. It takes
-//          what no faster rung takes.
+// Cost     16 shared loads of 4 bytes per 64 multiply-adds; 128 x 128 tiles, so each element of A
+//          and B is read once per 128 columns or rows of C.
+// Limits   instruction issue: loads of single elements, each with its bounds check and address.
+//          Used for calls that no faster rung supports.
 // Source   Nath, Tomov & Dongarra, "An improved MAGMA GEMM for Fermi", 2010.
 #include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
@@ -34,7 +34,7 @@ constexpr Tuning tuning{.rows = 128,
 
 template <class Sum>
 struct Tiles {
-  Sum a[tuning.rows][tuning.steps + 1];  // laid out as A; the odd pitch spreads rows over the banks
+  Sum a[tuning.rows][tuning.steps + 1];  // laid out like A; the odd pitch spreads rows over banks
   Sum b[tuning.steps][tuning.columns];
 };
 template <class Sum>
@@ -50,8 +50,8 @@ __global__ void __launch_bounds__(tuning.threads()) gemm_any_strides(P p) {
   const int batch = static_cast<int>(blockIdx.z);
   const int first_row = static_cast<int>(blockIdx.y) * tuning.rows;
   const int first_column = static_cast<int>(blockIdx.x) * tuning.columns;
-  // A thread's rows and columns are 16 apart: adjacent lanes read neighboring words of B's
-  // tile and write neighboring columns of C.
+  // A thread's rows and columns are 16 apart: adjacent lanes read adjacent words of B's tile and
+  // write adjacent columns of C.
   const auto row = [](int i) { return static_cast<int>(threadIdx.y) + i * tuning.threads_down; };
   const auto column = [](int j) {
     return static_cast<int>(threadIdx.x) + j * tuning.threads_along;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm / fp8 wgmma: the kernel, compiled for a pair of operand types a file.
+// gemm / fp8 wgmma: the kernel, compiled once per pair of operand types.
 //
 // Part of the rung whose Idea, Changes, Cost and Limits are in fp8_wgmma.sm90a.cu.
 #pragma once
@@ -12,17 +12,17 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// Tile sizes. A consumer multiplies half of 256 columns at a time.
+/// Tile sizes. A consumer multiplies half of a 256-column tile at a time.
 constexpr int fp8_rows = 64 * consumer_groups;
 constexpr TensorTile fp8_tiles[] = {
     {.rows = fp8_rows, .columns = 256, .reach = 0.7, .step_seconds = 0.6e-6},
     {.rows = fp8_rows, .columns = 128, .reach = 0.6, .step_seconds = 0.4e-6},
     {.rows = fp8_rows, .columns = 64, .reach = 0.45, .step_seconds = 0.3e-6}};
 
-/// Kernel parameters. In `finish`, C and bias are floats, or of type `out` where that is narrow.
+/// Kernel parameters. In `finish`, C and bias are floats, or of type `out` if `narrow`.
 struct Fp8Job {
   TensorMap a, b;
-  TensorMap c;  // where boxes_of_c
+  TensorMap c;  // valid if boxes_of_c
   Finish<e4m3> finish;
   DType out;
   BlockScales scales;
@@ -48,7 +48,7 @@ struct Fp8Layout {
   StageRing<stage_count> ring;
 };
 
-/// A strip of 16 rows, with C of whichever type.
+/// Writes a strip of 16 rows to C of any supported type.
 template <int Columns, class Sums>
 __device__ __forceinline__ void write_fp8_strip(const Fp8Job& job, StripBoxes& boxes, int& turn,
                                                 int matrix, int first_row, int first_column,
@@ -67,12 +67,12 @@ __device__ __forceinline__ void write_fp8_strip(const Fp8Job& job, StripBoxes& b
   write.template operator()<float>();
 }
 
-/// The factors of a tile's blocks: of a lane's two rows of A, and of each 128 columns of B.
+/// Scale factors of a tile's blocks: for a lane's two rows of A, and per 128 columns of B.
 template <int Halves>
 class TileFactors {
   const float* rows_[2];  // null: the factor is 1
   const float* columns_;
-  int last_;  // of the halves that exist
+  int last_;  // index of the last half inside C
   const BlockScales& scales_;
 
  public:
@@ -83,7 +83,7 @@ class TileFactors {
     const auto& [a, b] = job.scales;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      // Rows that do not exist take the last one's.
+      // Rows beyond C use the last row's factor.
       const int row = first_row + 8 * i + static_cast<int>(threadIdx.x) % 32 / 4;
       const std::int64_t inside = smaller<std::int64_t>(row, job.finish.p.m() - 1);
       rows_[i] = a.data == nullptr ? nullptr : &a(tile.batch, inside, 0);
@@ -92,7 +92,7 @@ class TileFactors {
     last_ = static_cast<int>((job.finish.p.n() - 1) / gemm_scale_block) - block;
     columns_ = b.data == nullptr ? nullptr : &b(tile.batch, 0, block);
   }
-  /// Starts loading those of a block along k.
+  /// Starts loading the factors of a block along k.
   __device__ __forceinline__ void load(int k_block) {
     const auto& [a, b] = scales_;
 #pragma unroll
@@ -108,7 +108,8 @@ class TileFactors {
   }
 };
 
-/// Blocks that stay take every gridDim.x-th tile of C, or of a slice of k.
+/// Computes C by persistent blocks, each of which loops over every gridDim.x-th tile of C, or slice
+/// of a tile.
 template <class A, class B, int Columns, bool Scaled>
 __global__ void __launch_bounds__(role_threads, 1)
     gemm_fp8_wgmma(const __grid_constant__ Fp8Job job) {
@@ -135,7 +136,7 @@ __global__ void __launch_bounds__(role_threads, 1)
         TileA::load(stage.a, job.a, tile.batch * job.a_moves, tile.row, k, full);
         TileB::load(stage.b, job.b, tile.batch * job.b_moves, tile.column, k, full);
       }
-      __syncwarp();  // no lane prefetches for a later tile
+      __syncwarp();  // keeps lanes from prefetching for a later tile
     });
   } else if (threadIdx.x >= producer_threads) {
     ptx::claim_registers<consumer_registers>();
@@ -151,7 +152,8 @@ __global__ void __launch_bounds__(role_threads, 1)
         const auto& stage = layout.stages[at.stage];
 #pragma unroll
         for (int half = 0; half < halves; ++half) {
-          // Four instructions, 128 steps of k, keep some 14 bits; their sum is added in f32.
+          // The sum of four instructions, 128 steps of k, keeps about 14 bits; partial sums are
+          // added in f32.
           float partial[width / 2];
           ptx::wgmma_fence(partial);
           wgmma_tile<TileA, TileB>(partial, stage.a, warp / 4 * 64, stage.b, false, half * width);
@@ -163,7 +165,7 @@ __global__ void __launch_bounds__(role_threads, 1)
 #pragma unroll
           for (int i = 0; i < width / 2; ++i) sums[half][i] += by[i / 2 % 2] * partial[i];
         }
-        // They arrive while the next block is multiplied.
+        // The loads overlap with the products of the next block.
         if (Scaled && step + 1 < tile.k_tiles) factors.load(tile.first_step + step + 1);
         at.advance();
       }
@@ -174,7 +176,7 @@ __global__ void __launch_bounds__(role_threads, 1)
   }
 }
 
-/// A call whose operands are where the copy engine takes them.
+/// Arguments of a call whose operands are in a layout that TMA supports.
 struct Fp8Call {
   Finish<e4m3> finish;
   DType out;
@@ -182,8 +184,8 @@ struct Fp8Call {
   BlockScales scales;
 };
 
-/// Runs the plan's kernel; with several slices, sums go to `partial`. In
-/// the rung's file, which is compiled once per pair of types.
+/// Runs the plan's kernel; with several slices, sums go to `partial`. Defined in the rung's file,
+/// which is compiled once per pair of types.
 template <class A, class B>
 void run_fp8_wgmma(Context& context, const Fp8Call& call, const TensorPlan& plan, float* partial);
 template <>
@@ -195,7 +197,7 @@ void run_fp8_wgmma<e5m2, e4m3>(Context&, const Fp8Call&, const TensorPlan&, floa
 template <>
 void run_fp8_wgmma<e5m2, e5m2>(Context&, const Fp8Call&, const TensorPlan&, float*);
 
-/// Its definition, for the file that compiles A's and B's kernels.
+/// Implements run_fp8_wgmma(), in the file that compiles A's and B's kernels.
 template <class A, class B>
 void launch_fp8_wgmma(Context& context, const Fp8Call& call, const TensorPlan& plan,
                       float* partial) {
@@ -225,7 +227,7 @@ void launch_fp8_wgmma(Context& context, const Fp8Call& call, const TensorPlan& p
                .k_tiles = k_tiles,
                .slice_tiles = slice_tiles,
                .boxes_of_c = false};
-    // Slices are contiguous, as a longer batch; what stands behind their rows is unowned.
+    // Slices form a longer contiguous batch; the padding after their rows is scratch.
     Product<e4m3, float> longer = job.finish.p;
     if (sliced) {
       longer.c.shape[0] *= job.raster.slices;

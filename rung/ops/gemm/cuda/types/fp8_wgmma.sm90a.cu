@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / fp8 wgmma
 //
-// Idea     8-bit floats on wgmma, whose sums keep some 14 bits: after 128 steps of k, four
-//          instructions, a consumer adds them to f32 registers, times the factors of their blocks
-//          if the call has such. While one consumer adds, the other one multiplies.
-// Changes  against persistent: a second set of sums, of 128 columns: a consumer does the tile's
-//          256 in two halves. Factors are loaded a block of k ahead.
+// Idea     8-bit floats on wgmma, whose sums keep about 14 bits: after 128 steps of k (four
+//          instructions), a consumer adds the sums to f32 registers, scaled by their blocks'
+//          factors if given. While one consumer adds, the other multiplies.
+// Changes  against persistent: a second set of sums, of 128 columns: a consumer processes the
+//          tile's 256 columns in two halves. Scale factors are loaded a block of k ahead.
 // Cost     half the bytes of 16-bit operands per product; an addition per sum and 128 steps of k.
-// Limits   wgmma takes 8-bit operands with k contiguous only: others, and those that TMA does not
-//          take, are first copied, up to 1 GiB. C is written by threads where TMA cannot write it.
+// Limits   wgmma requires k contiguous in 8-bit operands: other layouts, and those that TMA does
+//          not support, are first copied, up to 1 GiB. Threads write C if TMA cannot.
 // Source   DeepSeek-AI, "DeepSeek-V3 Technical Report", section 3.3.2, for the promoted sums.
 #ifndef RUNG_SPLIT_TYPE
 #define RUNG_SPLIT_TYPE e4m3, e4m3
@@ -33,7 +33,8 @@ namespace {
 
 using namespace gemm_cuda;
 
-/// The product, with C's rows contiguous if it can be. Factors of blocks are not turned.
+/// Returns the product, transposed if needed so that C's rows are contiguous; never transposed with
+/// block scales.
 Gemm::Args turned(const Gemm::Args& given) {
   if (given.has_scales() || given.c.strides[2] == 1 || given.c.strides[1] != 1) return given;
   Gemm::Args args = given;
@@ -71,7 +72,7 @@ Work work(const Gemm::Args& args, const Context& context) {
   return work;
 }
 
-/// C and what follows the sums, for the kernel that adds up slices.
+/// Combines the slices in `partial` into C.
 template <class Out>
 void add_fp8_slices(Context& context, const Gemm::Args& args, const float* partial, int slices) {
   Gemm::Args retyped = args;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / int8 wgmma
 //
-// Idea     i8 on wgmma, with sums of 32 bits: persistent for integers.
-// Changes  against fp8_wgmma: sums are exact, so that they stay in the instruction's registers
-//          through all of k.
+// Idea     i8 on wgmma, with 32-bit sums: the rung `persistent` for integers.
+// Changes  against fp8_wgmma: sums are exact, so they stay in the instruction's registers through
+//          all of k.
 // Cost     as fp8_wgmma, without the additions. C is four times as wide as the operands.
-// Limits   as fp8_wgmma: operands whose k is not contiguous are copied first. k is not cut into
-//          slices. C is written by threads where TMA cannot write it.
+// Limits   as fp8_wgmma: operands whose k is not contiguous are copied first. No split-K. Threads
+//          write C if TMA cannot.
 // Source   PTX ISA, "Asynchronous warpgroup level matrix multiply-accumulate".
 #include "rung/device/collectives.hpp"
 #include "rung/device/tile/roles.hpp"
@@ -19,7 +19,7 @@ namespace {
 using namespace gemm_cuda;
 
 constexpr int tile_rows = 64 * consumer_groups;
-constexpr int cluster_blocks = 2;  // one below the other
+constexpr int cluster_blocks = 2;  // vertically adjacent tiles
 constexpr TensorTile int8_tiles[] = {
     {.rows = cluster_blocks * tile_rows,
      .columns = 256,
@@ -33,7 +33,7 @@ constexpr TensorTile int8_tiles[] = {
 
 struct Int8Job {
   TensorMap a, b;
-  TensorMap c;  // where boxes_of_c
+  TensorMap c;  // valid if boxes_of_c
   Product<std::int8_t, std::int32_t> p;
   Raster raster;
   int a_moves, b_moves;
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(role_threads, 1)
         TileA::load(stage.a, job.a, tile.batch * job.a_moves, tile.row, k, full);
         load_shared<TileB>(stage.b, job.b, tile.batch * job.b_moves, tile.column, k, full);
       }
-      __syncwarp();  // no lane prefetches for a later tile
+      __syncwarp();  // keeps lanes from prefetching for a later tile
     });
   } else if (threadIdx.x >= producer_threads) {
     ptx::claim_registers<consumer_registers>();
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(role_threads, 1)
     });
     if (lane_of_thread() == 0) ptx::bulk_wait_read<0>();  // of the stores of its boxes
   }
-  if constexpr (Blocks > 1) ptx::cluster_sync();  // the other block writes here, releases stages
+  if constexpr (Blocks > 1) ptx::cluster_sync();  // the other block writes here and releases stages
 }
 
 Support supports(const Gemm::Args& args, const Context& context) {

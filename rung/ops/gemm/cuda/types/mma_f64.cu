@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / mma f64
 //
-// Idea     tensor cores multiply doubles, too: twice the rate of the other units, and exactly as
-//          fused multiply-adds round. cp.async fills a ring of tiles of 16 steps of k, 16 bytes at
-//          a time where lines allow it, else an element: any strides, alignment and size.
-// Changes  against any_strides, the fastest of f64 before: 128 multiply-adds per cycle and SM
-//          instead of 64, copies in flight while tiles are multiplied, small C in slices of k. A
-//          tile is laid out as its operand, k or the other axis contiguous. Which rows an
-//          instruction's registers hold is free as long as operand and C agree: a lane takes two
-//          neighboring rows of A, and columns of B, which one load fetches where they are
-//          contiguous; four sums of it are then adjacent in C.
-// Cost     A and B once for 128 or 64 (64 or 32) columns or rows of C. A warp's 64 x 32 of C reads
-//          3 KiB of shared memory for each four steps of k, in a quarter of the time of its 16
+// Idea     tensor cores multiply doubles at twice the rate of the FMA units, with the rounding of
+//          fused multiply-adds. cp.async fills a ring of tiles of 16 steps of k, 16 bytes at a time
+//          if lines are aligned, else an element at a time: any strides, alignment and size.
+// Changes  against any_strides, the fastest f64 rung before: 128 multiply-adds per cycle and SM
+//          instead of 64, copies that overlap with products, split-K for a small C. A tile keeps
+//          its operand's layout, k or the other axis contiguous. The assignment of rows to an
+//          instruction's registers is free as long as operand and C agree: a lane holds two
+//          adjacent rows of A, or columns of B, which one load fetches if they are contiguous; four
+//          of its sums are then adjacent in C.
+// Cost     A and B once per 128 or 64 (64 or 32) columns or rows of C. A warp's 64 x 32 tile of C
+//          reads 3 KiB of shared memory per four steps of k, in a quarter of the time of its 16
 //          instructions.
-// Limits   the tensor cores.
-// Source   PTX ISA, "Matrix fragments for mma.m16n8k4, m16n8k8 and m16n8k16 with .f64".
+// Limits   the tensor cores' f64 throughput.
 #include <cmath>
 
 #include "rung/device/ptx/async_copy.hpp"
@@ -30,8 +29,8 @@ namespace {
 
 using namespace gemm_cuda;
 
-constexpr int steps = 16;        // of k in a tile
-constexpr int depth_of_mma = 4;  // of k in an instruction
+constexpr int steps = 16;        // steps of k per tile
+constexpr int depth_of_mma = 4;  // steps of k per instruction
 constexpr int stages = 4;        // tiles in shared memory: one in use, the others in flight
 
 struct F64Shape {
@@ -42,13 +41,13 @@ struct F64Shape {
   [[nodiscard]] constexpr int warps_along() const { return columns / warp_columns; }
   [[nodiscard]] constexpr int threads() const { return 32 * (rows / warp_rows) * warps_along(); }
 };
-// 96 KiB of shared memory per block, or 64, or 48.
+// Shared memory per block: 96, 64 or 48 KiB.
 constexpr F64Shape f64_shapes[] = {
     {128, 64, 64, 32, 2, 0.85}, {64, 64, 32, 32, 3, 0.75}, {64, 32, 32, 16, 4, 0.6}};
 
-/// An operand's tile: lines of 16 k, or of `Outer` elements along the axis that it shares with C,
-/// whose groups of four are exchanged such that the lanes that shared memory serves at a time meet
-/// all banks: along k, 16 lanes of four k of every other line; else eight of two pairs of four k.
+/// Tile of an operand: lines of 16 steps of k, or of `Outer` elements along the axis shared with C.
+/// Groups of four are swizzled such that the lanes of a shared-memory phase hit all banks: along k,
+/// 16 lanes on four k of every other line; else eight lanes on two pairs of four k.
 template <int Outer, bool KMajor>
 struct F64Tile {
   static constexpr int line = KMajor ? steps : Outer;
@@ -64,8 +63,8 @@ struct F64Stages {
   alignas(16) double b[stages][f64_shapes[Shape].columns * steps];
 };
 
-/// Copies the tiles of an operand along k, one after another, Size elements of a line at a time.
-/// KMajor: k is contiguous, or nearer to being so than the other axis.
+/// Copier of an operand's tiles along k, in order, Size elements of a line at a time. KMajor: k has
+/// the smaller stride.
 template <int Outer, bool KMajor, int Size, int Threads>
 class F64Copy {
   using Tile = F64Tile<Outer, KMajor>;
@@ -75,10 +74,10 @@ class F64Copy {
   static_assert(lines_apart * per_line == Threads && count * lines_apart == Tile::lines);
   static_assert(!KMajor || lines_apart % 8 == 0, "all of a thread's lines are exchanged alike");
 
-  const double* from_;  // what this thread copies next
+  const double* from_;  // next source address of this thread
   std::int64_t apart_;
-  std::int64_t tile_apart_;  // from the last of a tile to the first of the next
-  int outer_left_;           // from its first element or line on
+  std::int64_t tile_apart_;  // from the last element of a tile to the first of the next
+  int outer_left_;           // elements or lines left from its first one on
 
   static __device__ int line() { return static_cast<int>(threadIdx.x) / per_line; }
   static __device__ int along() { return static_cast<int>(threadIdx.x) % per_line * Size; }
@@ -102,8 +101,8 @@ class F64Copy {
                   (KMajor ? line() : along());
   }
 
-  /// Starts copying one of `parts` parts of the next tile, of which k_left steps exist; what does
-  /// not becomes zero. `somewhere`: any address in global memory.
+  /// Starts copying one of `parts` parts of the next tile, of which k_left steps exist; the rest is
+  /// zero-filled. `somewhere`: any valid address in global memory.
   __device__ __forceinline__ void copy_part(int part, int parts, double* tile, int k_left,
                                             const double* somewhere) {
     const int left = KMajor ? k_left - along() : outer_left_;
@@ -125,9 +124,9 @@ struct F64Call {
 };
 
 /// Loads this lane's fragments of 16 rows of A, or columns of B, from first_outer on, for an
-/// instruction on the four k from first_k on: row 2 (lane / 4) and the next, at k lane % 4. In A's
-/// registers these are the instruction's rows lane / 4 and lane / 4 + 8; in B they belong to
-/// different instructions.
+/// instruction on the four k from first_k on: rows 2 (lane / 4) and 2 (lane / 4) + 1, at k lane %
+/// 4. In A's registers they are the instruction's rows lane / 4 and lane / 4 + 8; in B they belong
+/// to different instructions.
 template <int Outer, bool KMajor>
 __device__ __forceinline__ void load_f64(double (&to)[2], const double* tile, int first_outer,
                                          int first_k) {
@@ -147,7 +146,8 @@ __device__ __forceinline__ void load_f64(double (&to)[2], const double* tile, in
   }
 }
 
-/// Size: 2 where all lines are contiguous and begin at multiples of 16 bytes, else 1.
+/// Computes C or partial sums. Size: 2 if all lines are contiguous and begin at multiples of 16
+/// bytes, else 1.
 template <int Shape, bool KMajorA, bool KMajorB, int Size>
 __global__ void __launch_bounds__(f64_shapes[Shape].threads(), f64_shapes[Shape].blocks)
     gemm_mma_f64(F64Call call) {
@@ -182,7 +182,7 @@ __global__ void __launch_bounds__(f64_shapes[Shape].threads(), f64_shapes[Shape]
   double sums[down][2 * along][4] = {};
   constexpr int parts = steps / depth_of_mma;
   static_assert(parts % 2 == 0, "a tile begins in the first of two buffers");
-  double a_values[2][down][2];  // of one part of a tile, and of the next, which is on its way
+  double a_values[2][down][2];  // of the current part of a tile, and of the next, in flight
   double b_values[2][along][2];
   const auto load = [&](int part, int stage) {
 #pragma unroll
@@ -207,18 +207,18 @@ __global__ void __launch_bounds__(f64_shapes[Shape].threads(), f64_shapes[Shape]
   if (tiles > 0) load(0, 0);
   for (int tile = 0; tile < tiles; ++tile) {
     const int ahead = tile + stages - 1;
-    // After the last tile nothing new is read, only this tile once more, to no effect.
+    // After the last tile, that tile is read again and not used.
     const int next_stage = smaller(tile + 1, tiles - 1) % stages;
 #pragma unroll
     for (int part = 0; part < parts; ++part) {
       if (part < parts - 1) {
         load(part + 1, tile % stages);
-        // A share of the tile that is copied meanwhile.
+        // A part of the tile that is in flight.
         if (ahead < tiles) copy(ahead, part, parts - 1, ahead % stages);
       } else {
         ptx::async_commit();
-        // The next tile has arrived for everybody; and everybody has read this one to its end, so
-        // that its place may be filled again.
+        // The next tile has arrived for all threads, and all have finished reading the current one,
+        // whose buffer can be refilled.
         ptx::async_wait<stages - 2>();
         __syncthreads();
         load(0, next_stage);
@@ -233,7 +233,7 @@ __global__ void __launch_bounds__(f64_shapes[Shape].threads(), f64_shapes[Shape]
     }
   }
 
-  // A row's sums in the order of C's columns, four of each 16.
+  // A row's sums in the order of C's columns, four per 16 columns.
   double rows_of_sums[2 * down][4 * along];
 #pragma unroll
   for (int i = 0; i < 2 * down; ++i) {
@@ -258,14 +258,15 @@ double elements_of_c(const Gemm::Args& args) {
          static_cast<double>(args.batch());
 }
 
-/// launch + max(memory, multiplications of the SM with the most blocks + start) [+ slices]
+/// Returns the seconds: launch + max(memory, products of the SM with the most blocks + start) [+
+/// slices].
 double f64_seconds(const Gemm::Args& args, const Context& context, const F64Shape& shape,
                    std::int64_t slices) {
   constexpr double start = 2.5e-6;         // the first tile's latency, and the epilogue
-  constexpr double start_steps = 80;       // of k, likewise, for each block
-  constexpr double alone = 0.75;           // of the share, with one small block per SM
-  constexpr double memory_share = 0.85;    // of the nominal rate
-  constexpr double slice_launch = 2.5e-6;  // the second kernel, behind the first
+  constexpr double start_steps = 80;       // the same, per block, in steps of k
+  constexpr double alone = 0.75;           // factor of the share with one small block per SM
+  constexpr double memory_share = 0.85;    // of the nominal bandwidth
+  constexpr double slice_launch = 2.5e-6;  // the second kernel, launched behind the first
   const NominalRates rates = nominal_rates(context);
   const double sms = context.info().sms;
   const double chip = context.info().compute_capability >= 90 ? 1 : 0.5;
@@ -370,7 +371,7 @@ void run(const Gemm::Args& args, Context& context) {
   const std::int64_t slices = larger<std::int64_t>(tiles_of(p.k(), slice_depth), 1);
   const std::int64_t down = tiles_of(p.m(), shape.rows);
   const std::int64_t along = tiles_of(p.n(), shape.columns);
-  // A grid has fewer than 2^31 blocks: batches beyond that in several launches.
+  // A grid has fewer than 2^31 blocks: larger batches take several launches.
   const std::int64_t at_once =
       larger<std::int64_t>(0x7fffffff / larger<std::int64_t>(down * along * slices, 1), 1);
   for (std::int64_t first = 0; first < p.c.shape[0]; first += at_once) {

@@ -2,11 +2,11 @@
 // gemm / naive bytes
 //
 // Idea     naive_coalesced for 8-bit operands: e4m3 and e5m2 in any pair, and i8. Sums of 128 steps
-//          of k are multiplied by the factors of their blocks and added up.
+//          of k are scaled by their blocks' factors and accumulated.
 // Changes  against naive_coalesced: types, and the blocks of k.
-// Cost     2 loads per multiply-add, and conversions that GPUs before compute capability 8.9 have
-//          no instruction for.
-// Limits   as naive_coalesced. The general rung: any strides, any size.
+// Cost     2 loads per multiply-add, and type conversions, for which GPUs before compute capability
+//          8.9 have no instruction.
+// Limits   as naive_coalesced. The fallback rung: any strides, any size.
 #include <algorithm>
 
 #include "rung/device/tile/epilogue.hpp"
@@ -21,13 +21,13 @@ using namespace gemm_cuda;
 constexpr Tiling tiling{.rows = 8, .columns = 32, .block = {32, 8}};
 constexpr TileExtents tile_extents{.rows = 1, .columns = 1};
 
-/// Operands of e4m3, unless a flag says e5m2. A part of C (slice) keeps in mind where it begins,
-/// because factors belong to 128 columns.
+/// Product of e4m3 operands, or e5m2 by flag. A slice of C records its offset, because scale
+/// factors are indexed by blocks of 128 columns.
 template <class Out>
 struct SmallFloatProduct : Product<e4m3, Out> {
   bool a_is_e5m2, b_is_e5m2;
   BlockScales scales;
-  std::int64_t first[3];  // of batch, rows, columns
+  std::int64_t first[3];  // offsets of batch, rows, columns
 };
 template <class Out>
 SmallFloatProduct<Out> slice(SmallFloatProduct<Out> p, int axis, std::int64_t first,

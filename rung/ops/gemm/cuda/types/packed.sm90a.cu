@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / packed
 //
-// Idea     what the copy engine cannot take is copied to where it can: lines that begin at
-//          multiples of 128 bytes in the workspace; f32 turned, so that k is contiguous, which
-//          wgmma wants of tf32. Then persistent multiplies.
-// Changes  against ldmatrix_pipeline, which is what else takes such operands: two passes over an
-//          operand instead of loads that pass registers for every tile that needs it.
-// Cost     the operand once more read and written, and a launch for each; then persistent's.
-// Limits   up to 1 GiB of copies; operands that TMA takes as they are go to persistent itself. C is
-//          written by threads where TMA cannot write it.
-// Source   cuBLAS does so, too, as its kernels' names in a profile show.
+// Idea     operands that TMA does not support are first copied to the workspace, to lines that
+//          begin at multiples of 128 bytes; f32 is transposed so that k is contiguous, as wgmma
+//          requires for tf32. Then `persistent` multiplies.
+// Changes  against ldmatrix_pipeline, the fallback for such operands: one extra read and write of
+//          an operand instead of loads through registers per tile.
+// Cost     reading and writing the operand once more, and a launch per copy; then that of
+//          persistent.
+// Limits   up to 1 GiB of copies; operands that TMA supports are used in place. Threads write C if
+//          TMA cannot.
+// Source   cuBLAS, by its kernels' names in a profile.
 #include "rung/ops/gemm/cuda/320_persistent.cuh"
 #include "rung/ops/gemm/cuda/detail/pack.hpp"
 
@@ -18,7 +19,7 @@ namespace {
 
 using namespace gemm_cuda;
 
-/// Layout in which one operand is passed to TMA.
+/// Layout in which an operand is passed to TMA.
 template <class T>
 struct Packed {
   MappedOperand<T> operand;
@@ -31,7 +32,8 @@ struct Packed {
     return tiles_of(elements * std::int64_t{sizeof(T)}, 1024) * 1024;
   }
 };
-/// `given`: matrices x outer x k, in that order where the axes are 1 and 2.
+/// Returns the layout of an operand. `given`: matrices x outer x k, in that order if the axes are 1
+/// and 2.
 template <class T>
 Packed<T> packed_operand(const View<const T, 3>& given, int outer, int depth) {
   Packed<T> packed{mapped_operand(given, outer, depth), false};

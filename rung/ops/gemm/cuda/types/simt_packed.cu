@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / simt packed
 //
-// Idea     copy an operand once to where simt_top's tiles are fetched 16 bytes at a time: k steps
-//          of contiguous rows or columns that begin at multiples of 128 bytes.
-// Changes  against simt_top: rows that begin anywhere, or k contiguous in both operands, no longer
-//          cost a copy instruction per element and tile.
-// Cost     the copy: an operand read and written once, n^2 work beside n^3.
-// Limits   products large enough for that; copies of up to 1 GiB of workspace.
+// Idea     copy an operand once to a layout that simt_top fetches 16 bytes at a time: steps of k of
+//          contiguous rows or columns that begin at multiples of 128 bytes.
+// Changes  against simt_top: unaligned rows, or k contiguous in both operands, no longer cost a
+//          copy instruction per element and tile.
+// Cost     the copy: an operand is read and written once, n^2 work against n^3.
+// Limits   products large enough to amortize the copy; up to 1 GiB of workspace.
 // Source   Goto & van de Geijn, "Anatomy of high-performance matrix multiplication", 2008: packing.
 #include "rung/ops/gemm/cuda/detail/pack.hpp"
 #include "rung/ops/gemm/cuda/detail/simt_top.hpp"
@@ -16,7 +16,8 @@ namespace {
 
 using namespace gemm_cuda;
 
-/// Operands to copy: those of any strides, and B where both have k contiguous.
+/// Operands to copy: those with access `any`, and B if k is contiguous in B and A's access is not
+/// wide.
 struct Packs {
   bool a, b;
 };
@@ -27,7 +28,7 @@ Packs packs(const Product32& p) {
           b == TileAccess::any || (b == TileAccess::along_depth && a != TileAccess::wide)};
 }
 
-/// A matrix that the batch shares is copied once.
+/// Returns the matrices to copy: a matrix that the batch shares is copied once.
 std::int64_t matrices_of(const View<const float, 3>& operand) {
   return operand.strides[0] == 0 ? 1 : operand.shape[0];
 }
@@ -36,8 +37,8 @@ std::int64_t bytes_of(const View<const float, 3>& operand, int outer, int depth)
          std::int64_t{sizeof(float)};
 }
 
-/// Copies an operand to `to`, lines along `outer`, and makes the copy the operand: as long as a
-/// whole line, with zeros behind.
+/// Copies an operand to `to`, lines along `outer`, and replaces the operand by the copy, extended
+/// to whole zero-padded lines.
 void pack_operand(Context& context, View<const float, 3>& operand, int outer, int depth,
                   float* to) {
   View<const float, 3> from = operand;
@@ -63,7 +64,7 @@ Support supports(const Gemm::Args& args, const Context& context) {
   if (const Support short_strides = require_short_strides(args, context); !short_strides) {
     return short_strides;
   }
-  constexpr std::int64_t longest = std::int64_t{1} << 22;  // of one launch, and of a stride
+  constexpr std::int64_t longest = std::int64_t{1} << 22;  // extent per launch, and longest stride
   if (args.m() > longest || args.n() > longest) {
     return unsupported("more than 4194304 rows or columns");
   }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / split bf16
 //
-// Idea     f32 accuracy from tensor cores: an f32 is the sum of three bf16, of 8 bits each. Of the
-//          nine products of parts the six largest matter. A first kernel splits the operands, a
-//          second one fetches all parts of a tile at once and multiplies them while they are there.
-// Changes  against persistent: six products per pair of tiles that is fetched; sums of 64 steps of
-//          k go to f32 additions, because tensor cores cut off where additions round.
-// Cost     10 bytes per element to split it; six times the products of bf16.
-// Limits   up to 2 GiB of parts. Infinity times a part that is zero is NaN.
+// Idea     f32 accuracy from tensor cores: an f32 is the sum of three bf16 of 8 bits each, and the
+//          six largest of the nine products of parts suffice. A first kernel splits the operands;
+//          the second fetches all parts of a tile at once and computes the six products from shared
+//          memory.
+// Changes  against persistent: six products per fetched pair of tiles; sums of 64 steps of k are
+//          added in f32 registers, because tensor cores truncate where additions round.
+// Cost     10 bytes per element for splitting; six times the products of bf16.
+// Limits   up to 2 GiB of parts. Infinity times a zero part is NaN.
 // Source   Henry, Tang, Heinecke, "Leveraging the bfloat16 Artificial Intelligence Datatype For
 //          Higher-Precision Computations"; Ootomo, Yokota, "Recovering single precision accuracy
 //          from Tensor Cores", for the additions.
@@ -28,7 +29,7 @@ constexpr int ring_stages = 2;
 constexpr std::int64_t max_bytes = std::int64_t{2} << 30;
 constexpr std::int64_t max_blocks = 65535;  // along y and z
 
-/// All parts of 64 steps of k of both operands: 96 KiB.
+/// Stage of all parts of 64 steps of k of both operands: 96 KiB.
 struct alignas(1024) PartsStage {
   unsigned char a[parts][tile_rows * 128];
   unsigned char b[parts][tile_columns * 128];
@@ -39,7 +40,8 @@ struct SplitLayout {
   StageRing<ring_stages> ring;
 };
 
-/// The parts of a number, the largest first. What bf16 would round to infinity stays finite.
+/// Splits a number into bf16 parts, the largest first. Values that bf16 would round to infinity
+/// stay finite.
 __device__ void split(float value, bf16 (&to)[parts]) {
   constexpr float largest = 3.3895314e38f;  // of bf16
   float rest = value;
@@ -52,7 +54,8 @@ __device__ void split(float value, bf16 (&to)[parts]) {
   }
 }
 
-/// An operand, and where its parts go: matrices x parts x lines of `pitch` elements.
+/// Kernel arguments of the split: an operand, and the destination of its parts, matrices x parts x
+/// lines of `pitch` elements.
 struct Splitting {
   View<const float, 3> from;  // matrices x lines x along
   bf16* to;
@@ -142,7 +145,7 @@ __global__ void __launch_bounds__(role_threads, 1)
       const PartsStage& stage = layout.stages[at.stage];
       float products[tile_columns / 2];
       ptx::wgmma_fence(products);
-      // Small products first: they are added where nothing is cut off of them.
+      // Small products first: the accumulator is then small, and truncation loses the least.
       wgmma_tile<TileA, TileB>(products, stage.a[2], own_row, stage.b[0], false);
       wgmma_tile<TileA, TileB>(products, stage.a[1], own_row, stage.b[1], true);
       wgmma_tile<TileA, TileB>(products, stage.a[0], own_row, stage.b[2], true);
@@ -150,7 +153,7 @@ __global__ void __launch_bounds__(role_threads, 1)
       wgmma_tile<TileA, TileB>(products, stage.a[0], own_row, stage.b[1], true);
       wgmma_tile<TileA, TileB>(products, stage.a[0], own_row, stage.b[0], true);
       ptx::wgmma_commit();
-      // Meanwhile the other warpgroup's products keep the tensor cores busy.
+      // The other warpgroup's products keep the tensor cores busy during this wait.
       ptx::wgmma_wait<0>(products);
       if (threadIdx.x % 32 == 0) layout.ring.release(at.stage);
 #pragma unroll
@@ -164,8 +167,8 @@ __global__ void __launch_bounds__(role_threads, 1)
   if (threadIdx.x % 32 == 0) StripBoxes::drain();
 }
 
-/// An operand whose parts are to be made: `given` is matrices x outer x k, in that order where the
-/// axes are 1 and 2. Lines run along whichever axis is nearer to being contiguous.
+/// Operand to be split: `given` is matrices x outer x k, in that order if the axes are 1 and 2.
+/// Lines run along the axis with the smaller stride.
 struct SplitOperand {
   View<const float, 3> view;  // matrices x lines x along
   bool k_major;
@@ -210,7 +213,7 @@ struct SplitOperands {
       : finish(given), a(given.p.a, 1, 2), b(given.p.b, 2, 1) {}
 };
 
-/// Splits an operand; its parts as a view of (matrices and parts) x lines x along.
+/// Splits an operand and returns its parts as a view of (matrices and parts) x lines x along.
 View<const bf16, 3> split_operand(Context& context, const SplitOperand& operand, bf16* to) {
   const View<const float, 3>& from = operand.view;
   launch(context,
@@ -230,7 +233,7 @@ View<const bf16, 3> split_operand(Context& context, const SplitOperand& operand,
   return made;
 }
 
-// Six products of bf16 for one: of the rate of tf32, which is half of bf16's.
+// Six bf16 products per f32 product, relative to the tf32 peak, which is half of bf16's.
 constexpr TensorTile split_tiles[] = {{.rows = tile_rows,
                                        .columns = tile_columns,
                                        .reach = 0.75 * 2 / 6,
@@ -297,7 +300,7 @@ void run(const Gemm::Args& args, Context& context) {
             .shared_bytes = sizeof(SplitLayout)},
            gemm_split_bf16<KMajorA, KMajorB>, job);
   };
-  // Slices hold whole tiles of k, all but the last as many: there may be fewer for it.
+  // All slices but the last have the same number of k tiles, so there may be fewer slices.
   const std::int64_t k_tiles = tiles_of(p.k(), 64);
   const auto slices = static_cast<int>(tiles_of(k_tiles, tiles_of(k_tiles, plan.slices)));
   with_slices(context, operands.finish, slices, memory + part_bytes, [&](float* partial) {
