@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / naive uncoalesced
 //
-// Idea     One work-item computes one element of C; the textbook loop. Axis 0 of the index space is
-//          the row, as if C were stored by columns.
+// Idea     One work-item computes one element of C by the textbook loop. Axis 0 of the index space
+//          is the row, as if C were column-major.
 // Changes  Baseline.
-// Cost     2 k loads per element of C. On a GPU the items that execute together are in different
-//          rows: their loads of A and stores of C touch one cache sector each.
+// Cost     2 k loads per element of C. On a GPU, items that execute together are in different rows:
+//          each of their loads of A and stores of C touches a cache sector of its own.
 // Limits   Memory transactions. f32, any strides, no bias or activation.
 // Source   The OpenCL Specification 1.2, section 3.2; the CUDA rung of this name.
 

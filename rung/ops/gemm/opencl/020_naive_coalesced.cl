@@ -2,8 +2,8 @@
 // gemm / naive coalesced
 //
 // Idea     One work-item computes one element of C; axis 0 of the index space is the column.
-// Changes  Against naive_uncoalesced: the two axes are exchanged, nothing else. Neighboring items
-//          load one element of A together and neighboring ones of B, and store neighbors of C.
+// Changes  Against naive_uncoalesced: only the two axes are exchanged. Adjacent items load the same
+//          element of A and adjacent elements of B, and store adjacent elements of C.
 // Cost     Still 2 k loads per element of C; the caches serve most of them.
 // Limits   Load instructions: two per multiply-add. f32, any strides, no bias or activation.
 // Source   The OpenCL Specification 1.2, section 3.2; the CUDA rung of this name.

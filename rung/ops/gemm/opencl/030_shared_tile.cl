@@ -2,17 +2,16 @@
 // gemm / shared tile
 //
 // Idea     A work-group copies a TILE x TILE tile of A and of B into local memory (CUDA's shared
-//          memory), and each item takes its row and column from there.
+//          memory), from which each item reads its row and column.
 // Changes  Against naive_coalesced: an element of A or B is loaded from global memory once per
-//          group instead of once per item, TILE times less. Edges are filled with zeros while
-//          copying.
+//          group instead of once per item, TILE times less often. Copies are zero-padded at edges.
 // Cost     2 k / TILE global loads per element of C, 2 k local loads, two barriers every TILE steps
 //          of k.
 // Limits   Local memory: each multiply-add waits for two loads. On a CPU local memory is ordinary
 //          memory and the copy gains little. f32, any strides, no bias or activation.
 // Source   Kirk & Hwu, chapter on tiling; the CUDA rung of this name.
 //
-// TILE is set by the host: 32, or as many as the device's work-groups and local memory allow.
+// TILE is set by the host: 32, or the largest that the device's work-groups and local memory allow.
 
 typedef struct {
   long batch, row, column;  // in elements

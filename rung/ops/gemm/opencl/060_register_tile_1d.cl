@@ -4,15 +4,15 @@
 // Idea     Joint register and local tiling: the group's tiles of A and B are in local memory, an
 //          item's THREAD_ROWS rows of one column of C in registers.
 // Changes  Against shared_tile: one load of B from local memory serves THREAD_ROWS multiply-adds.
-//          (CUDA's ladder takes two more rungs from there to here.)
-// Cost     THREAD_ROWS + 1 local loads for THREAD_ROWS multiply-adds; those of A are the same
-//          address for the items of a column tile, contiguous along the rows.
-// Limits   Local-memory bandwidth: reuse in one direction alone. f32, any strides, no bias or
+//          (CUDA's ladder has two more rungs in between.)
+// Cost     THREAD_ROWS + 1 local loads per THREAD_ROWS multiply-adds; items of a row of the tile
+//          load the same elements of A.
+// Limits   Local-memory bandwidth: reuse in one direction only. f32, any strides, no bias or
 //          activation.
 // Source   Kirk & Hwu, "Programming Massively Parallel Processors", joint register and shared-
 //          memory tiling; the CUDA rung of this name.
 //
-// ROWS x COLUMNS is the group's tile of C, STEPS its depth along k; the host sets them by the
+// ROWS x COLUMNS is the group's tile of C, STEPS its depth along k; the host sets them from the
 // device's limits.
 
 #define ITEMS (ROWS / THREAD_ROWS * COLUMNS)

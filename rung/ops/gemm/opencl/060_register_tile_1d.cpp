@@ -14,7 +14,7 @@ std::size_t local_bytes(std::int64_t rows) {
   return static_cast<std::size_t>(steps * (rows + 1 + columns)) * sizeof(float);
 }
 
-/// Rows of a tile: the most for which the device allows the group. 0: it allows none.
+/// Returns the largest number of rows per tile whose work-group the device supports; 0 if none.
 std::int64_t tile_rows(const Context& context) {
   const opencl::Limits& device = opencl::limits(context);
   std::int64_t rows = most_rows;

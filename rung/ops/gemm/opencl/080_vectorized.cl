@@ -2,12 +2,12 @@
 // gemm / vectorized
 //
 // Idea     An item's 8 x 8 elements of C in registers, and every access four elements wide: vload4
-//          from global memory, float4 from local memory. A's tile is transposed on its way, so that
-//          an item's rows are neighbors in local memory as its columns are.
+//          from global memory, float4 from local memory. A's tile is transposed while it is stored,
+//          so that an item's rows are adjacent in local memory, as its columns are.
 // Changes  Against register_tile_1d: reuse in both directions, 4 local loads of 16 bytes for 64
 //          multiply-adds, and a quarter of the global load instructions.
-// Cost     The same bytes. vload4 needs elements' alignment alone, so that rows may start anywhere,
-//          where CUDA's float4 wants multiples of 16 bytes.
+// Cost     The same bytes. vload4 needs only element alignment, so rows may start anywhere; CUDA's
+//          float4 needs multiples of 16 bytes.
 // Limits   Rows of A and B must be contiguous. f32, no bias or activation; groups of 256 items.
 // Source   The OpenCL Specification 1.2, section 6.12.7 (vector data load and store functions); the
 //          CUDA rung of this name.
@@ -22,7 +22,7 @@ typedef struct {
   long batch, row, column;  // in elements
 } Strides;
 
-// Four elements of a row from `column` on, zero beyond the `columns` that it has.
+// Loads four elements of a row from `column` on; elements from `columns` on are zero.
 float4 load_row(global const float* row, long column, long columns) {
   if (column + 4 <= columns) return vload4(0, row + column);
   float4 values = 0;
@@ -50,7 +50,7 @@ void gemm_vectorized(global const float* a, ulong a_start, Strides a_strides,
   float4 sums[8][2];
   for (int i = 0; i < 8; ++i) sums[i][0] = sums[i][1] = 0;
   for (long first = 0; first < k; first += STEPS) {
-    // Each item copies four elements of either tile: A's 128 rows of 8, B's 8 rows of 128.
+    // Each item copies four elements of each tile: A's 128 rows of 8, B's 8 rows of 128.
     const int a_row = item / 2;
     const int a_step = item % 2 * 4;
     float4 values = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm for Python.
+// Python binding of gemm.
 #include "rung/ops/gemm/gemm.hpp"
 
 #include <deque>
@@ -17,8 +17,7 @@ DType product_dtype(DType a) {
   return a == DType::e4m3 || a == DType::e5m2 ? DType::bf16 : a;
 }
 
-/// Returns the shape of C. Extents that do not match are left to the operator, which refuses them
-/// by name.
+/// Returns the shape of C. The operator checks that extents match, and its errors name them.
 Extents product_shape(const Call& call, const Array& a, const Array& b, bool transpose_a,
                       bool transpose_b) {
   for (const Array* one : {&a, &b}) {
@@ -62,7 +61,8 @@ PyObject* run_gemm(Call& call) {
   return c.result();
 }
 
-/// Reads lists a, b, out, bias, residual of one length; the last three may be None as a whole.
+/// Parses equally long lists a, b, out, bias, residual; any of the last three may be None instead
+/// of a list.
 PyObject* run_gemm_grouped(Call& call) {
   PyObject* const lists[] = {call.next(), call.next(), call.next(), call.next(), call.next()};
   GemmOptions options{.alpha = call.real("alpha"), .beta = call.real("beta")};
@@ -72,7 +72,7 @@ PyObject* run_gemm_grouped(Call& call) {
   options.precision = call.word<Precision>("precision", precision_names);
   const Py_ssize_t count = PySequence_Size(lists[0]);
   if (count < 0) throw PythonError{};
-  std::deque<Array> arrays;  // its elements stay where they are
+  std::deque<Array> arrays;  // a deque, so that addresses of elements are stable
   std::vector<GemmProblem> problems(static_cast<std::size_t>(count));
   Object results = checked(PyList_New(count));
   for (Py_ssize_t i = 0; i < count; ++i) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm's rungs for batches of small products, and for operands that are copied first, on the
-// simulated GPU: exact products of whole numbers over random shapes, layouts and strides; which
-// rung the public call takes.
+// gemm's rungs for batches of small products, and for operands that are packed first, on the
+// simulated GPU: exact products of whole numbers over random shapes, layouts and strides; choice of
+// the rung.
 #include "rung/ops/gemm/test/gemm_exact.hpp"
 
 namespace rung {
@@ -9,7 +9,7 @@ namespace {
 
 using namespace gemm_test;
 
-/// Values drawn from lists.
+/// Random values drawn from lists.
 struct Draw {
   std::mt19937 engine;
 
@@ -39,7 +39,7 @@ TEST(GemmBatches, ExactProductsOfAnyShapeAndLayout) {
     test.k = draw.pick(std::int64_t{1}, draw.up_to(16), draw.up_to(64));
     test.ta = draw.coin();
     test.tb = draw.coin();
-    // Without gaps half of them, at addresses that allow pieces of 16, 8, 4 and 2 bytes.
+    // Half of the matrices have no gaps; addresses allow pieces of 16, 8, 4 and 2 bytes.
     test.padding = draw.pick(0, 0, 8, 3);
     test.skip = draw.pick(0, 0, 8, 1, 2, 4);
     test.alpha = draw.pick(1.0F, 0.5F, -2.0F);
@@ -63,21 +63,21 @@ TEST(GemmBatches, ExactProductsOnTensorCores) {
     test.k = draw.pick(std::int64_t{1}, std::int64_t{16}, draw.up_to(16), draw.up_to(90));
     test.ta = draw.coin();
     test.tb = draw.coin();
-    // Lines at addresses that allow pieces of 16, 8, 4 and 2 bytes.
+    // Line addresses allow pieces of 16, 8, 4 and 2 bytes.
     test.padding = draw.pick(0, 0, 8, 4, 2, 3);
     test.skip = draw.pick(0, 0, 8, 1, 2, 4);
     test.alpha = draw.pick(1.0F, 0.5F, -2.0F);
     test.beta = draw.pick(0.0F, 0.0F, 1.0F);
     EXPECT_EQ(run_case(context, test, draw.engine, taken, rungs), 1) << describe(test);
   }
-  // Three groups of products for some blocks: the third is copied to where the first was.
+  // Three groups of products for some blocks: the third reuses the buffer of the first.
   const Case many{DType::bf16, DType::bf16, 6000, 3, 4, 5, false, true, 0, 0, 1, 0};
   EXPECT_EQ(run_case(context, many, draw.engine, taken, rungs), 1);
   const Case larger{DType::f16, DType::f16, 1, 128, 128, 400, false, false, 0, 0, 1, 0};
   EXPECT_EQ(run_case(context, larger, draw.engine, taken, rungs), 0);
 }
 
-/// C as large as a block makes, and k that does not fit into its shared memory at a time.
+/// C as large as a block can compute, and a k that exceeds its shared memory.
 TEST(GemmBatches, ExactProductsOfLargeTilesAndOfLongK) {
   Context context = Context::on(Backend::simt);
   std::mt19937 engine(22);
@@ -98,7 +98,7 @@ TEST(GemmBatches, ExactProductsOfLargeTilesAndOfLongK) {
   EXPECT_EQ(run_case(context, larger, engine, taken, rungs), 0);
 }
 
-/// One matrix of a batch serves all; alpha = 0 reads neither operand.
+/// One matrix serves the whole batch; with alpha = 0 neither operand is read.
 TEST(GemmBatches, SharesAnOperandAndSkipsBoth) {
   Context context = Context::on(Backend::simt);
   constexpr std::int64_t batch = 37;
@@ -156,7 +156,7 @@ TEST(GemmBatches, ExactProductsOfPackedOperands) {
 std::string_view chosen_for_batch(DType type, std::int64_t batch, std::int64_t m, std::int64_t n,
                                   std::int64_t k) {
   const Context context = Context::on(Backend::simt);
-  // Never read: only the address and the layout count.
+  // Never read: only the address and the layout matter.
   const auto somewhere = [&](std::int64_t rows, std::int64_t columns) {
     return TensorRef(reinterpret_cast<void*>(std::uintptr_t{1} << 20), type,
                      Extents{batch, rows, columns});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of bytes with few rows or columns: exact, of any layout, and chosen.
+// Products of bytes with few rows or columns: exact in any layout, and chosen by default.
 #include <cstdint>
 #include <map>
 #include <tuple>
@@ -11,7 +11,7 @@
 namespace rung::gemm_bytes_test {
 namespace {
 
-/// C of few rows or columns, k beyond what is copied at a time, every layout.
+/// Few rows or columns in C, k beyond the copied depth, every layout.
 TEST(GemmByteDots, ExactDotProductsOnACpu) {
   std::mt19937 engine(4);
   std::map<std::string, int> taken;
@@ -69,7 +69,8 @@ TEST(GemmByteDots, DotProductsWrap) {
       c, static_cast<std::int32_t>(static_cast<std::uint32_t>(std::int64_t{200000} * 16384 * 3)));
 }
 
-/// Two operations per pair of bytes that are read: their panel of B was a column of a table.
+/// Two operations per pair of bytes read: byte_dots must be chosen over bytes, whose panel of B
+/// would have one column.
 TEST(GemmByteDots, DotProductsAreChosenForNarrowResults) {
   Context context = Context::cpu(1);
   std::vector<std::int8_t> bytes(1 << 20);

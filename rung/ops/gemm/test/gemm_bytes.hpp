@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random products of 8-bit operands whose every bit is known.
+// Random products of 8-bit operands with exactly known results.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace rung::gemm_bytes_test {
 
-/// A batch of matrices of any type whose rows are `pitch` elements apart, `skip` elements from an
-/// aligned address. What is between the rows is NaN, or 99.
+/// Batch of matrices of any type whose rows are `pitch` elements apart, `skip` elements from an
+/// aligned address. The gaps between rows hold NaN, or 99.
 struct Elements {
   DType dtype = DType::f32;
   std::int64_t batch = 1, rows = 0, columns = 0, pitch = 0, skip = 0;
@@ -40,7 +40,7 @@ struct Elements {
   }
 };
 
-/// value(): of each element.
+/// Returns matrices whose elements are successive results of value().
 template <class Value>
 Elements elements(DType dtype, std::int64_t batch, std::int64_t rows, std::int64_t columns,
                   std::int64_t padding, std::int64_t skip, const Value& value) {
@@ -76,7 +76,7 @@ inline std::string describe(const Case& c) {
          std::to_string(c.skip) + (c.scaled ? ",scaled" : "") + (c.residual ? ",residual" : "");
 }
 
-/// Runs a case by each of `rungs` that takes it, and compares all bits of C.
+/// Runs a case by each of `rungs` that supports it, and compares all bits of C.
 inline void run_case(Context& context, const Case& test, std::mt19937& engine,
                      std::map<std::string, int>& taken, std::initializer_list<const char*> rungs) {
   const auto whole = [&] { return static_cast<double>(static_cast<int>(engine() % 5) - 2); };
@@ -104,7 +104,7 @@ inline void run_case(Context& context, const Case& test, std::mt19937& engine,
   if (test.residual) options.residual = residual.ref();
   if (test.scaled) options.scale_a = scale_a.ref();
   if (test.scaled) options.scale_b = scale_b.ref();
-  // Decoded once: what follows reads each element many times.
+  // Decoded once, because the reference reads each element many times.
   const auto decoded = [](const Elements& from) {
     std::vector<double> values;
     for (std::int64_t i = 0; i < from.batch; ++i) {
@@ -167,13 +167,13 @@ inline void run_case(Context& context, const Case& test, std::mt19937& engine,
   }
 }
 
-/// Makes products of integers, or of 8-bit floats in any pair.
+/// Returns a random case of integers, or of 8-bit floats in any pair.
 inline Case random_case(std::mt19937& engine, bool integers, int most) {
   const auto pick = [&](auto... values) {
     const std::common_type_t<decltype(values)...> all[] = {values...};
     return all[engine() % (sizeof(all) / sizeof(all[0]))];
   };
-  // Half of the shapes are multiples of 16, which TMA can take.
+  // Half of the shapes are multiples of 16, which TMA supports.
   const bool even = engine() % 2 == 0;
   const auto extent = [&](int longest) {
     const std::int64_t any =

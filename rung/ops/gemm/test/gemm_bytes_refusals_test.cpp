@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm of 8-bit operands: what is not accepted, and that the message says what is.
+// gemm of 8-bit operands: rejected arguments, and messages that name the accepted ones.
 #include <string>
 #include <vector>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties of gemm with 8-bit operands: exact products of whole numbers over random shapes,
-// layouts, strides and factors of blocks; long sums; what the contract refuses.
+// layouts, strides and block scales; long sums; rejected arguments.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -45,7 +45,7 @@ TEST(GemmBytes, ExactProductsOfIntegersOnAGpu) {
   EXPECT_EQ(taken["int8_wgmma"], 20);
 }
 
-/// One tile per SM leaves the model one tile size that takes a single wave.
+/// One tile per SM: a single tile size computes C in one wave, and the model must choose it.
 TEST(GemmBytes, ExactWithTilesOfEverySize) {
   RUNG_LONG_TEST();
   Context context = Context::on(Backend::simt);
@@ -68,9 +68,9 @@ TEST(GemmBytes, ExactWithTilesOfEverySize) {
   EXPECT_EQ(taken["int8_wgmma"], 3);
 }
 
-/// More tiles of 128 x 128 than SMs, so that the model takes clusters: two tiles of 128 x 256, one
-/// below the other, by blocks that fetch halves of B for each other. k goes once around the ring of
-/// stages, so that they are released in both. The record shows that this kernel ran.
+/// More 128 x 128 tiles than SMs, so that the model chooses clusters: two vertically adjacent tiles
+/// of 128 x 256, by blocks that multicast halves of B to each other. k wraps around the ring of
+/// stages once, so that stages are released in both blocks. The record shows that this kernel ran.
 TEST(GemmBytes, ExactInClustersThatShareB) {
   RUNG_LONG_TEST_IF_SANITIZED();
   Context context = Context::on(Backend::simt);
@@ -82,7 +82,7 @@ TEST(GemmBytes, ExactInClustersThatShareB) {
   simt::record::begin();
   run_case(context, test, engine, taken, {"int8_wgmma"});
   const simt::record::Report report = simt::record::end();
-#if !defined(__SANITIZE_ADDRESS__)  // under it kernels have no hooks
+#if !defined(__SANITIZE_ADDRESS__)  // kernels have no hooks under it
   EXPECT_TRUE(report.findings.empty()) << to_text(report.findings.front());
 #endif
   ASSERT_EQ(report.kernels.size(), 1U);
@@ -90,7 +90,7 @@ TEST(GemmBytes, ExactInClustersThatShareB) {
   EXPECT_EQ(taken["int8_wgmma"], 1);
 }
 
-/// However many blocks of 128 k has: slices of it need not be equal, and the last may be missing.
+/// For any number of 128-blocks of k: slices may be unequal, and the last may be empty.
 TEST(GemmBytes, ExactForAnyNumberOfSlices) {
   Context context = Context::on(Backend::simt);
   std::mt19937 engine(9);
@@ -104,8 +104,8 @@ TEST(GemmBytes, ExactForAnyNumberOfSlices) {
   EXPECT_EQ(taken["fp8_wgmma"], 5);
 }
 
-/// Beside 448 squared tensor cores lose ones; in the blocks of k behind it nothing is lost, because
-/// their sums are added in f32.
+/// Added to 448 squared, ones are lost in the tensor cores' sums; the following blocks of k lose
+/// nothing, because their sums are added in f32.
 TEST(GemmBytes, SumsOfBlocksArePromoted) {
   Context context = Context::on(Backend::simt);
   constexpr std::int64_t k = 4 * gemm_scale_block;
@@ -119,7 +119,7 @@ TEST(GemmBytes, SumsOfBlocksArePromoted) {
   for (const float value : c) ASSERT_EQ(value, 448.0F * 448.0F + 3 * gemm_scale_block);
 }
 
-/// Sums of i8 wrap, as the tensor cores' do: C is right modulo 2^32.
+/// Sums of i8 wrap like the tensor cores': C is correct modulo 2^32.
 TEST(GemmBytes, IntegersWrap) {
   const std::vector<std::int8_t> a(200 * 40, -128);
   const std::int32_t expected =
@@ -138,7 +138,7 @@ TEST(GemmBytes, IntegersWrap) {
   }
 }
 
-/// Never read: only the address and the layout count.
+/// Returns a tensor that is never read: only the address and the layout matter.
 TensorRef somewhere(DType type, std::int64_t rows, std::int64_t columns) {
   return {reinterpret_cast<void*>(1 << 20), type, Extents{rows, columns}};
 }

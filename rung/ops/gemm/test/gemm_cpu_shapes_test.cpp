@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm's CPU rungs for awkward shapes: exact products of whole numbers over random shapes, layouts
-// and strides, and over those that are cut into several blocks each way.
+// and strides, and over shapes of several blocks in each dimension.
 #include "rung/ops/gemm/test/gemm_exact.hpp"
 
 namespace rung {
@@ -44,18 +44,19 @@ TEST(GemmCpuShapes, ExactProductsOfSeveralBlocks) {
   std::mt19937 engine(32);
   std::map<std::string, int> taken;
   const Case cases[] = {
-      // widened: blocks of k and rows, of rows alone, of columns, and a batch.
+      // widened: blocks of k and rows, of rows only, of columns, and a batch.
       {DType::bf16, DType::bf16, 1, 130, 9, 5000, false, false, 0, 0, 1, 1},
       {DType::f16, DType::f32, 1, 40, 9, 5001, true, false, 3, 1, 1, 1},
       {DType::bf16, DType::bf16, 1, 700, 200, 3, true, false, 0, 0, 1, 0},
       {DType::bf16, DType::f32, 1, 3, 900, 300, false, true, 0, 0, 0.5F, 0},
       {DType::f16, DType::f16, 3, 20, 30, 40, false, true, 1, 0, 1, 1},
-      // small: B that stays in L1, copied and not; a long k that is not; slivers of a long k.
+      // small: B that fits in L1, copied and in place; a long k that does not fit; slivers with a
+      // long k.
       {DType::f32, DType::f32, 1, 60, 437, 2, false, true, 0, 0, 1, 0},
       {DType::f32, DType::f32, 2, 60, 437, 3, true, false, 0, 0, 1, 1},
       {DType::f64, DType::f64, 1, 17, 3, 5000, true, false, 0, 0, 1, 0},
       {DType::f32, DType::f32, 1, 65, 11, 700, false, false, 0, 0, 1, 1},
-      // dots: columns of B copied, results added to C; gemv: a last vector of columns.
+      // dots: columns of B copied, results added to C; gemv: a partial last vector of columns.
       {DType::f64, DType::f64, 2, 30, 4, 300, false, false, 2, 0, 1, 1},
       {DType::f32, DType::f32, 1, 1, 22, 3001, false, false, 0, 0, 1, 0},
   };

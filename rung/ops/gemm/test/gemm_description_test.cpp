@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm's calls described as problems: those that no problem makes have the nearest one.
+// Calls of gemm described as problems: a call that no problem produces maps to the nearest problem.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -12,7 +12,7 @@
 namespace rung {
 namespace {
 
-/// Has an address that no call of describe() may access.
+/// Address that describe() must never access.
 const void* const nowhere = reinterpret_cast<const void*>(4096);  // NOLINT(performance-*)
 
 ConstTensorRef given(const Extents& shape, DType dtype = DType::f32) {

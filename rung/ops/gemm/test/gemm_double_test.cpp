@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm's rung for f64 on tensor cores, on the simulated GPU: exact products of whole numbers over
-// random shapes, layouts and strides; where the public call takes it.
+// random shapes, layouts and strides; calls for which it is chosen.
 #include "rung/ops/gemm/test/gemm_exact.hpp"
 
 namespace rung {
@@ -39,7 +39,7 @@ TEST(GemmDouble, ExactProductsOfAnyShapeAndLayout) {
   }
 }
 
-/// However many tiles k has: slices of it need not be equal, and the last may be missing.
+/// For any number of tiles of k: slices may be unequal, and the last may be empty.
 TEST(GemmDouble, ExactForAnyNumberOfSlices) {
   Context context = Context::on(Backend::simt);
   std::mt19937 engine(32);
@@ -50,7 +50,7 @@ TEST(GemmDouble, ExactForAnyNumberOfSlices) {
   }
 }
 
-/// Large tiles, and more of them than SMs.
+/// Large tiles, more of them than SMs.
 TEST(GemmDouble, ExactProductsOfLargeTiles) {
   Context context = Context::on(Backend::simt);
   std::mt19937 engine(33);
@@ -61,7 +61,7 @@ TEST(GemmDouble, ExactProductsOfLargeTiles) {
   }
 }
 
-/// A sum that only double precision holds.
+/// A sum that needs double precision.
 TEST(GemmDouble, KeepsEveryBit) {
   Context context = Context::on(Backend::simt);
   const std::vector<double> a{0x1p40 + 1, 0x1p20, -0x1p40, 1};
@@ -75,7 +75,7 @@ TEST(GemmDouble, KeepsEveryBit) {
 
 TEST(GemmDouble, ThePublicCallTakesIt) {
   const Context context = Context::on(Backend::simt);
-  // Never read: only the address and the layout count.
+  // Never read: only the address and the layout matter.
   const auto somewhere = [&](std::int64_t rows, std::int64_t columns) {
     return TensorRef(reinterpret_cast<void*>(std::uintptr_t{1} << 20), DType::f64,
                      Extents{rows, columns});

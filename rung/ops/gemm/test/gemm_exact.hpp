@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact products of whole numbers: what gemm's tests of kernels over random shapes, layouts and
-// strides share.
+// Exact products of whole numbers, shared by gemm's tests over random shapes, layouts and strides.
 #pragma once
 
 #include <cmath>
@@ -12,10 +11,10 @@
 
 namespace rung::gemm_test {
 
-/// A batch of matrices of whole numbers from -2 to 2, whose rows (or columns) are `pitch` elements
+/// Batch of matrices of whole numbers from -2 to 2, whose rows (or columns) are `pitch` elements
 /// apart, `skip` elements from an aligned address.
 struct Numbers {
-  // Two per f32, four per f64; aligned to 16 bytes, as what new gives.
+  // Two per f32, four per f64; operator new aligns to 16 bytes.
   std::vector<std::uint16_t> memory;
   DType dtype = DType::f32;
   std::int64_t batch = 1, rows = 0, columns = 0, pitch = 0, skip = 0;
@@ -74,8 +73,8 @@ struct Case {
   DType type, out;
   std::int64_t batch, m, n, k;
   bool ta, tb;
-  std::int64_t padding;  // of rows, in elements
-  std::int64_t skip;     // of the first
+  std::int64_t padding;  // between rows, in elements
+  std::int64_t skip;     // before the first element
   float alpha, beta;
 };
 
@@ -87,7 +86,7 @@ inline std::string describe(const Case& c) {
          std::to_string(c.alpha) + " beta " + std::to_string(c.beta);
 }
 
-/// C as it must be, to the last bit; rows of C are laid out as in `c`.
+/// Returns the exact C; its rows have the layout of `c`.
 inline std::vector<float> product_of(const Case& test, const Numbers& a, const Numbers& b,
                                      const Numbers& c) {
   std::vector<float> expected;
@@ -110,7 +109,7 @@ inline std::vector<float> product_of(const Case& test, const Numbers& a, const N
   return expected;
 }
 
-/// Runs a case by each of `rungs` that takes it; how many did.
+/// Runs a case by each of `rungs` that supports it, and returns their number.
 inline int run_case(Context& context, const Case& test, std::mt19937& engine,
                     std::map<std::string, int>& taken, std::span<const char* const> rungs,
                     Precision precision = Precision::full) {

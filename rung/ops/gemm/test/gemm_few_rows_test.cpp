@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm's rungs for C of few rows or columns, or of few terms, on the simulated GPU: exact products
-// of whole numbers over random shapes, layouts and strides; which rung the public call takes.
+// gemm's rungs for a C of few rows or columns, or for few terms, on the simulated GPU: exact
+// products of whole numbers over random shapes, layouts and strides; choice of the rung.
 #include "rung/ops/gemm/test/gemm_exact.hpp"
 #include "tests/support/long_test.hpp"
 
@@ -22,8 +22,8 @@ struct Draw {
   }
 };
 
-/// Random calls of which every one is taken by some of the rungs; how many each has taken. `sizes`
-/// draws m, n and k, and changes of the rest what its rungs do not take.
+/// Runs random calls, each supported by at least one of the rungs, and returns the number of calls
+/// per rung. `sizes` draws m, n and k, and adjusts other fields to what its rungs support.
 template <class Sizes>
 std::map<std::string, int> exact_products(unsigned seed, int rounds,
                                           std::span<const char* const> rungs, const Sizes& sizes) {
@@ -71,20 +71,20 @@ TEST(GemmFewRows, ExactProductsOfShortAndOfSlicedK) {
   for (const char* rung : rungs) EXPECT_GE(taken[rung], 25) << rung;
 }
 
-/// C of one row or one column, of every layout: lines along k and across, aligned and not.
+/// C of one row or one column, in every layout: lines along and across k, aligned and unaligned.
 TEST(GemmFewRows, ExactProductsWithAVector) {
   constexpr const char* rungs[] = {"gemv"};
   exact_products(15, 120, rungs, [](Case& test, Draw& draw, int) {
     test.m = 1;
     test.n = draw.pick(draw.up_to(300), draw.up_to(40), std::int64_t{1}, std::int64_t{128});
     if (draw.pick(false, true)) std::swap(test.m, test.n);
-    // Few steps, more than a block's round of loads, and shares of several blocks.
+    // k of few steps, beyond a block's round of loads, and shared by several blocks.
     test.k = draw.pick(draw.up_to(700), draw.up_to(60), std::int64_t{256}, std::int64_t{2048},
                        draw.up_to(9000));
   });
 }
 
-/// A warp or some blocks per element.
+/// A warp or several blocks per element of C.
 TEST(GemmFewRows, ExactProductsByElement) {
   constexpr const char* rungs[] = {"dots"};
   exact_products(17, 80, rungs, [](Case& test, Draw& draw, int) {
@@ -94,7 +94,7 @@ TEST(GemmFewRows, ExactProductsByElement) {
   });
 }
 
-/// Up to 64 rows or columns of 16-bit operands, and the long operand contiguous along either axis:
+/// Up to 64 rows or columns of 16-bit operands, with the long operand contiguous along either axis:
 /// tiles of any number of rows, steps of k that do not fill a chunk, several matrices.
 TEST(GemmFewRows, ExactProductsThatStreamTheLongOperand) {
   RUNG_LONG_TEST_IF_SANITIZED();
@@ -113,7 +113,7 @@ TEST(GemmFewRows, ExactProductsThatStreamTheLongOperand) {
     test.padding = draw.pick(0, 8);
     test.skip = draw.pick(0, 8);
     test.tb = draw.pick(false, true);
-    if (draw.pick(false, true)) {  // few columns: A is the long operand, of either layout
+    if (draw.pick(false, true)) {  // few columns: A is the long operand, in either layout
       std::swap(test.m, test.n);
       test.ta = draw.pick(false, true);
       test.tb = true;
@@ -125,7 +125,7 @@ TEST(GemmFewRows, ExactProductsThatStreamTheLongOperand) {
   EXPECT_GE(taken["skinny_stream"], 55);
 }
 
-/// The last block leaves its ticket as it was: a second call of other shape draws the same.
+/// The last block resets its ticket: a second call of another shape uses the same ticket.
 TEST(GemmFewRows, BlocksShareASumAgainAndAgain) {
   Context context = Context::on(Backend::simt);
   std::mt19937 engine(16);
@@ -145,7 +145,7 @@ TEST(GemmFewRows, BlocksShareASumAgainAndAgain) {
   EXPECT_EQ(taken["dots"], 16);
 }
 
-/// A grid has at most 65535 batches: the next ones go where they belong.
+/// A grid has at most 65535 batches: the remaining batches need another launch.
 TEST(GemmFewRows, BatchesBeyondOneGrid) {
   RUNG_LONG_TEST();
   Context context = Context::on(Backend::simt);
@@ -161,7 +161,7 @@ TEST(GemmFewRows, BatchesBeyondOneGrid) {
   EXPECT_EQ(run_case(context, test, engine, taken, rungs), 1) << describe(test);
 }
 
-/// However many steps k has: slices of it need not be equal, and the last may be missing.
+/// For any number of steps of k: slices may be unequal, and the last may be empty.
 TEST(GemmFewRows, ExactForAnyNumberOfSlices) {
   Context context = Context::on(Backend::simt);
   std::mt19937 engine(12);
@@ -178,7 +178,7 @@ TEST(GemmFewRows, ExactForAnyNumberOfSlices) {
   }
 }
 
-/// Neither axis is contiguous; a row of zero stride is repeated.
+/// Neither axis is contiguous; a row of stride zero repeats.
 TEST(GemmFewRows, TakesStridesOfAnyKind) {
   Context context = Context::on(Backend::simt);
   constexpr std::int64_t m = 3;
@@ -210,7 +210,7 @@ TEST(GemmFewRows, TakesStridesOfAnyKind) {
 std::string_view chosen(DType type, std::int64_t m, std::int64_t n, std::int64_t k,
                         bool transpose_b = false) {
   const Context context = Context::on(Backend::simt);
-  // Never read: only the address and the layout count.
+  // Never read: only the address and the layout matter.
   const auto somewhere = [&](std::int64_t rows, std::int64_t columns) {
     return TensorRef(reinterpret_cast<void*>(std::uintptr_t{1} << 20), type,
                      Extents{rows, columns});
@@ -238,7 +238,7 @@ TEST(GemmFewRows, ThePublicCallTakesThem) {
   EXPECT_EQ(chosen(DType::f32, 4096, 4096, 4096), "simt_top");
   const std::string_view few = chosen(DType::f32, 5, 26, 4);
   EXPECT_TRUE(few == "naive_coalesced" || few == "shared_tile") << few;
-  // Rows of C that begin anywhere: tiles would store elements one by one.
+  // Rows of C without alignment: tiled kernels would store single elements.
   EXPECT_EQ(chosen(DType::f32, 1664, 5803, 5), "short_k");
   EXPECT_EQ(chosen(DType::f32, 1025, 6075, 1), "short_k");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of gemm_grouped(): exact products of whole numbers in lists of any length, empty
-// products among them; what it refuses.
+// Properties of gemm_grouped(): exact products of whole numbers in lists of any length, including
+// empty products; rejected arguments.
 #include <cmath>
 #include <cstring>
 #include <deque>
@@ -15,7 +15,7 @@ namespace {
 using gemm_test::GemmOn;
 using gemm_test::name_of_backend;
 
-/// A matrix of whole numbers from -2 to 2, with rows `pitch` apart and NaN between them.
+/// Matrix of whole numbers from -2 to 2, with rows `pitch` apart and NaN between them.
 struct Whole {
   DType dtype;
   std::int64_t rows, columns, pitch;
@@ -47,7 +47,7 @@ struct Whole {
   }
 };
 
-/// A product, its tensors, and C as it must be.
+/// Product with its tensors and the expected C.
 struct Member {
   Whole a, b, c, bias, residual;
   bool has_bias, has_residual;
@@ -134,7 +134,7 @@ TEST_P(GemmGroupedOn, ExactForProductsOfAnyShapeAndType) {
     std::deque<Member> members;
     for (int i = 0; i < 12; ++i) {
       const auto& [type, out] = types[engine() % 5];
-      // Every fourth has no rows, no columns or no terms.
+      // About one product in four has no rows, no columns or no terms.
       const auto extent = [&](std::uint32_t most) {
         return static_cast<std::int64_t>(engine() % 12 == 0 ? 0 : 1 + engine() % most);
       };
@@ -179,7 +179,7 @@ TEST_P(GemmGroupedOn, RefusalsNameTheProduct) {
   GemmProblem bad = other;
   bad.b = at(64, 9, 8);
   EXPECT_TRUE(has(refusal({good, bad}), "product 1: gemm: a is 8x8, b is 9x8"));
-  // Results on one another, and a result among another product's operands, whichever comes first.
+  // Overlapping results, and a result that overlaps another product's operand, in either order.
   EXPECT_TRUE(has(refusal({good, other, good}), "c of product"));
   bad = other;
   bad.a = at(140, 8, 8);
@@ -202,7 +202,7 @@ TEST(GemmGrouped, ByNameAllShareLaunches) {
       {.a = x, .b = x, .c = TensorRef(c.data(), DType::f32, Extents{300, 300})}};
   gemm_grouped(context, list, {}, {"grouped"});
   for (const float value : c) ASSERT_EQ(value, 300);
-  // And what the kernel does not take is an Error, not another kernel.
+  // A list that the kernel does not support throws instead of running another kernel.
   const std::vector<std::int8_t> bytes(64);
   std::vector<std::int32_t> sums(64);
   const ConstTensorRef y(bytes.data(), DType::i8, Extents{8, 8});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm on a CPU adds in one order for any number of threads: every rung, and the public call, which
+// gemm on a CPU sums in one order for any number of threads: every rung, and the public call, which
 // must choose the same rung, on shapes of every family and layout.
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ struct Shape {
   std::int64_t batch, m, n, k;
 };
 
-/// The public call and the rungs that it chooses from.
+/// Returns the public call's pick (an empty name) and the rungs that it chooses from.
 std::vector<std::string_view> picks(const Gemm::Args& args, const Context& context) {
   std::vector<std::string_view> names{""};
   for (const Rung<Gemm>* rung = Gemm::rungs().first; rung != nullptr; rung = rung->next) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // f32 accuracy from tensor cores (Precision::split), on the simulated GPU: exact products of whole
-// numbers, errors beside those of f32 arithmetic, and that it is never taken unasked.
+// numbers, errors compared with f32 arithmetic, and no use without the option.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -46,7 +46,7 @@ TEST(GemmSplit, ExactProductsOfAnyShapeAndLayout) {
   }
 }
 
-/// The median and the largest error relative to what the terms of a sum make.
+/// Median and largest error, relative to the sum of the terms' magnitudes.
 struct Errors {
   double median, largest;
 };
@@ -86,13 +86,13 @@ TEST(GemmSplit, ErrorsAreNoLargerThanThoseOfF32) {
     const Errors f32 = errors("simt_top", Precision::full);
     EXPECT_LE(split.median, f32.median) << k;
     EXPECT_LE(split.largest, f32.largest) << k;
-    // 24 bits allow this; two parts would keep 16.
+    // 24 bits meet this bound; two parts would keep 16 bits.
     EXPECT_LE(split.largest, 0x1p-21) << k;
     EXPECT_GT(errors("packed", Precision::tf32).median, 100 * split.median) << k;
   }
 }
 
-/// Every bit of an operand counts, at either end of the range; rounding does not make infinities.
+/// Every bit of an operand counts, at both ends of the range; rounding never produces infinities.
 TEST(GemmSplit, KeepsAllBitsOfOneProduct) {
   Context context = Context::on(Backend::simt);
   for (const float x : {16777215.0F, 1.0000001F, std::numeric_limits<float>::max(),

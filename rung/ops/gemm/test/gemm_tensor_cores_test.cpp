@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties of gemm's tensor-core rungs, on the simulated GPU: exact products of whole numbers
-// over random shapes, layouts and strides; which rung the public call takes.
+// over random shapes, layouts and strides; choice of the rung.
 #include <sys/mman.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ using namespace gemm_test;
 constexpr const char* rungs[] = {"mma_sync",   "ldmatrix_pipeline", "wgmma_tma", "warp_specialized",
                                  "persistent", "cluster_multicast", "stream_k",  "packed"};
 
-/// Runs a case by every rung that takes it, or by one; how many did.
+/// Runs a case by every rung that supports it, or by `only`, and returns the number of runs.
 int run_case(Context& context, const Case& test, std::mt19937& engine,
              std::map<std::string, int>& taken, const char* only = nullptr) {
   return gemm_test::run_case(context, test, engine, taken,
@@ -42,7 +42,7 @@ TEST(GemmTensorCores, ExactProductsOfAnyShapeAndLayout) {
     test.type = pick(DType::bf16, DType::f16, DType::bf16, DType::f16, DType::f32);
     test.out = pick(test.type, test.type, DType::f32);
     test.batch = pick(1, 1, 1, 2, 3);
-    // Half of the shapes are multiples of 8, which TMA can take.
+    // Half of the shapes are multiples of 8, which TMA supports.
     const bool even = engine() % 2 == 0;
     const auto extent = [&](int most) {
       const std::int64_t any =
@@ -60,11 +60,11 @@ TEST(GemmTensorCores, ExactProductsOfAnyShapeAndLayout) {
     test.beta = pick(0.0F, 0.0F, 1.0F);
     EXPECT_GE(run_case(context, test, engine, taken), 2) << describe(test);
   }
-  // Every rung is meant by this test.
+  // Every rung must have run.
   for (const char* rung : rungs) EXPECT_GE(taken[rung], 10) << rung;
 }
 
-/// However many tiles k has: slices of it need not be equal, and the last may be missing.
+/// For any number of tiles of k: slices may be unequal, and the last may be empty.
 TEST(GemmTensorCores, ExactForAnyNumberOfSlices) {
   RUNG_LONG_TEST_IF_SANITIZED();
   Context context = Context::on(Backend::simt);
@@ -77,7 +77,7 @@ TEST(GemmTensorCores, ExactForAnyNumberOfSlices) {
   }
 }
 
-/// Enough sums that a thread adds up all slices of its own.
+/// Enough sums that one thread combines all slices of an element.
 TEST(GemmTensorCores, ExactWhereManySumsAreAddedUp) {
   RUNG_LONG_TEST_IF_SANITIZED();
   Context context = Context::on(Backend::simt);
@@ -87,7 +87,8 @@ TEST(GemmTensorCores, ExactWhereManySumsAreAddedUp) {
   EXPECT_GE(run_case(context, test, engine, taken), 5) << describe(test);
 }
 
-/// One more tile than stream_k makes at a time: that one is cut, the others are made whole.
+/// One more tile than stream_k computes per wave: that tile is split, the others are computed
+/// whole.
 TEST(GemmTensorCores, ExactWhereOnlyTheLastWaveIsCut) {
   RUNG_LONG_TEST_IF_SANITIZED();
   Context context = Context::on(Backend::simt);
@@ -98,7 +99,7 @@ TEST(GemmTensorCores, ExactWhereOnlyTheLastWaveIsCut) {
   EXPECT_EQ(run_case(context, test, engine, taken, "stream_k"), 1) << describe(test);
 }
 
-/// More tiles than SMs: blocks that stay take a second one, and large tiles are chosen.
+/// More tiles than SMs: persistent blocks loop, and large tiles are chosen.
 TEST(GemmTensorCores, ExactWhereBlocksTakeSeveralTiles) {
   RUNG_LONG_TEST();
   Context context = Context::on(Backend::simt);
@@ -112,7 +113,8 @@ TEST(GemmTensorCores, ExactWhereBlocksTakeSeveralTiles) {
   }
 }
 
-/// One tile per SM (or pair of SMs) leaves the model one width that takes a single wave.
+/// One tile per SM (or pair of SMs): a single width computes C in one wave, and the model must
+/// choose it.
 TEST(GemmTensorCores, ExactWithTilesOfEveryWidth) {
   RUNG_LONG_TEST_IF_SANITIZED();
   Context context = Context::on(Backend::simt);
@@ -140,11 +142,11 @@ std::string_view chosen(const ConstTensorRef& a, const ConstTensorRef& b, const 
   Gemm::bind(args);
   return choose<Gemm>(args, context).info.name;
 }
-/// The rungs on wgmma that the public call may take.
+/// Returns whether a rung is one of the wgmma rungs that the public call may choose.
 bool is_wgmma(std::string_view rung) {
   return rung == "persistent" || rung == "cluster_multicast" || rung == "stream_k";
 }
-/// Never read: only the address and the layout count.
+/// Returns a tensor that is never read: only the address and the layout matter.
 TensorRef somewhere(DType type, std::int64_t rows, std::int64_t columns, std::int64_t pitch = 0,
                     std::uintptr_t address = 1 << 20) {
   return {reinterpret_cast<void*>(address), type, Extents{rows, columns},
@@ -161,8 +163,8 @@ TEST(GemmTensorCores, ThePublicCallTakesThem) {
     EXPECT_EQ(
         chosen(somewhere(type, 16, 4096), somewhere(type, 4096, 16384), somewhere(type, 16, 16384)),
         "skinny_stream");
-    // Rows that do not begin at multiples of 16 bytes, or a base that does not: no TMA, unless
-    // the operands are large enough to be copied.
+    // Rows, or a base address, without 16-byte alignment: no TMA, unless the operands are large
+    // enough to be packed.
     EXPECT_FALSE(is_wgmma(chosen(somewhere(type, 150, 200, 201), somewhere(type, 200, 160),
                                  somewhere(type, 150, 160))));
     EXPECT_EQ(chosen(somewhere(type, 4095, 4099), somewhere(type, 4099, 4097),
@@ -177,14 +179,14 @@ TEST(GemmTensorCores, ThePublicCallTakesThem) {
 TEST(GemmTensorCores, F32TakesThemOnlyWhereTheCallerAllowsTf32) {
   const TensorRef x = somewhere(DType::f32, 2048, 2048);
   EXPECT_EQ(chosen(x, x, x), "simt_top");
-  // Without k contiguous in both operands, wgmma does not take them as they are.
+  // wgmma needs k contiguous in both tf32 operands.
   EXPECT_EQ(chosen(x, x, x, Precision::tf32), "packed");
   TensorRef turned = x;
   turned.strides = Extents{1, 2048};
   EXPECT_TRUE(is_wgmma(chosen(x, turned, x, Precision::tf32)));
 }
 
-/// f16 and bf16 take a gelu of their own; every place of C has its own x.
+/// f16 and bf16 have their own gelu; every element of C has a different x.
 TEST(GemmTensorCores, GeluOfAProduct) {
   Context context = Context::on(Backend::simt);
   std::vector<bf16> x;
@@ -213,7 +215,7 @@ TEST(GemmTensorCores, GeluOfAProduct) {
 }
 
 TEST(GemmTensorCores, IndicesBeyond32Bits) {
-  // Rows 2^32 elements apart: pages of a reservation that are never touched cost nothing.
+  // Rows 2^32 elements apart: untouched pages of a reservation cost nothing.
   const std::int64_t stride = (std::int64_t{1} << 32) + 8;
   const std::size_t bytes = static_cast<std::size_t>(3 * stride) * sizeof(bf16);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,

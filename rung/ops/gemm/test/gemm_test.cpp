@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of gemm that `rung check` does not state: algebra, errors, memory, the largest sizes.
+// Properties of gemm beyond `rung check`: algebra, errors, memory, the largest sizes.
 #include "rung/ops/gemm/test/gemm_test.hpp"
 
 #include <sys/mman.h>
@@ -13,13 +13,13 @@
 #include <tuple>
 #include <vector>
 
-// g++ 12 takes a replaced operator new for the library's own.
+// g++ 12 mistakes a replaced operator new for the library's.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 namespace {
 std::atomic<long> allocations{0};
 }
-// Counts what gemm allocates through C++; malloc in the library would show in workspace_capacity.
+// Counts gemm's C++ allocations; workspace_capacity would reveal malloc in the library.
 void* operator new(std::size_t size) {
   ++allocations;
   if (void* memory = std::malloc(size)) return memory;
@@ -50,7 +50,7 @@ namespace {
 
 using namespace gemm_test;
 
-/// The message of the Error that f throws; "" when it throws none.
+/// Returns the message of the Error that f throws; "" if it throws none.
 template <class F>
 std::string message_of(F&& f, ErrorCode expected = ErrorCode::invalid_argument) {
   try {
@@ -110,9 +110,9 @@ TEST(GemmCpu, WorkspaceStaysUnder32MiB) {
   }
 }
 
-/// Sums of a C with spread columns are staged, several groups of rows one after another: who begins
-/// with the next must not write where another still adds. More threads than cores get in order
-/// that show it.
+/// Sums of a C with strided columns are staged, in several successive groups of rows: a thread that
+/// begins the next group must not overwrite sums that another still updates. More threads than
+/// cores, so that their order varies enough to show it.
 TEST(GemmCpu, SameBitsWithAnyNumberOfThreadsWhereSumsAreStaged) {
   const int m = 1300, n = 4096;
   for (const int k : {8, 64}) {
@@ -135,7 +135,7 @@ TEST(GemmCpu, SameBitsWithAnyNumberOfThreadsWhereSumsAreStaged) {
   }
 }
 
-/// Threads share rows or strips of columns: elements are summed by the same tiles.
+/// Threads share rows or strips of columns: the same tiles sum each element.
 TEST(GemmCpu, SameBitsWithAnyNumberOfThreadsOfSmall) {
   std::mt19937 engine(7);
   std::normal_distribution<float> normal;
@@ -161,8 +161,8 @@ TEST(GemmCpu, SameBitsWithAnyNumberOfThreadsOfSmall) {
   }
 }
 
-/// Rows are scheduled anew in each of several pieces of k, and for each of fewer matrices than
-/// threads. The sums are of whole numbers: exact.
+/// Rows are rescheduled in each of several pieces of k, and for each matrix of a batch smaller than
+/// the team. Whole numbers make the sums exact.
 TEST(GemmCpu, EveryRowGetsEveryPieceOfK) {
   const int m = 700, n = 100;
   for (const auto& [batch, k] : {std::pair{1, 5000}, std::pair{2, 700}}) {
@@ -196,7 +196,7 @@ TEST(GemmCpu, SameBitsWhateverTheAddressAndTheRun) {
 }
 
 TEST(GemmCpu, IndicesBeyond32Bits) {
-  // Rows 3 * 2^31 elements apart: pages of a reservation that are never touched cost nothing.
+  // Rows 3 * 2^31 elements apart: untouched pages of a reservation cost nothing.
   const std::int64_t stride = (std::int64_t{1} << 31) + 7;
   const std::size_t bytes = static_cast<std::size_t>(3 * stride) * sizeof(float);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
@@ -224,7 +224,7 @@ TEST(GemmCpu, IndicesBeyond32Bits) {
 }
 
 TEST(GemmCpu, MoreThan32BitsOfK) {
-  // 8 GiB of zeros without physical pages, but for the few that are written.
+  // 8 GiB of zeros without physical pages, except for the few that are written.
   const std::int64_t k = (std::int64_t{1} << 31) + 3;
   const std::size_t bytes = static_cast<std::size_t>(k) * sizeof(float);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
@@ -272,7 +272,7 @@ TEST(GemmErrors, NameTheArgumentAndWhatIsAccepted) {
 
   EXPECT_EQ(text.find("did you mean"), std::string::npos) << text;
 
-  // The message names the other transpose if that fits, and nothing if it does not fit c either.
+  // The message suggests the other transpose if that fits, and suggests nothing otherwise.
   const auto hint = [&](const TensorRef& left, const TensorRef& right, const TensorRef& result,
                         const GemmOptions& options) {
     const std::string said = message_of([&] { gemm(context, left, right, result, options); });
@@ -342,7 +342,7 @@ TEST(GemmErrors, AliasingIsSeenOnEveryCallNotOnlyTheFirst) {
   auto b = random_values(16, 2);
   std::vector<float> c(16);
   gemm(context, matrix(a, 4, 4), matrix(b, 4, 4), matrix(c, 4, 4));
-  // The layout is remembered from the call before, but c now overlaps a.
+  // The layout is cached from the previous call, but c now overlaps a.
   const TensorRef inside(a.data() + 4, DType::f32, Extents{4, 4});
   EXPECT_NE(message_of([&] { gemm(context, matrix(a, 4, 4), matrix(b, 4, 4), inside); }), "");
 }

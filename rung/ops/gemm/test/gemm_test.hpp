@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gemm's tests share.
+// Shared by gemm's tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ inline TensorRef matrix(std::vector<float>& values, std::int64_t rows, std::int6
   return {values.data(), DType::f32, Extents{rows, columns}};
 }
 
-/// Tests of every backend that needs no GPU.
+/// Fixture for tests of every backend that needs no GPU.
 class GemmOn : public testing::TestWithParam<Backend> {
  protected:
   Context context = Context::on(GetParam());

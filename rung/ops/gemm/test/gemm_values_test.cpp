@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gemm makes of values that are no numbers: where they must arrive, and where not.
+// gemm of NaN and infinity: elements of C that they must reach, and elements that they must not.
 #include "rung/ops/gemm/test/gemm_test.hpp"
 
 #include <algorithm>
@@ -30,7 +30,8 @@ TEST_P(GemmValuesOn, AlphaZeroDoesNotReadAOrB) {
   for (const float value : c) EXPECT_EQ(value, 6.0F);
 }
 
-/// C's elements must be exact - or +infinity where an infinity was planted - from every rung.
+/// Expects exact elements of C, or +infinity in the row and column of a planted infinity, from
+/// every rung.
 void expect_infinity_in(const std::vector<float>& c, std::int64_t n, std::int64_t row,
                         std::int64_t column, float ordinary, const std::string& what) {
   for (std::size_t at = 0; at < c.size(); ++at) {
@@ -43,7 +44,7 @@ void expect_infinity_in(const std::vector<float>& c, std::int64_t n, std::int64_
 }
 
 TEST_P(GemmValuesOn, InfinityAtTheEndOfKStaysInItsRowAndColumnInEveryRung) {
-  // A kernel that pads k with zeros, or works on more than it was given, makes NaN of 0 * infinity.
+  // A kernel that pads k with zeros, or reads beyond its operands, computes 0 * infinity = NaN.
   for (const auto& [m, n, k] : {std::tuple{1, 37, 13},
                                 {13, 1, 29},
                                 {20, 30, 11},

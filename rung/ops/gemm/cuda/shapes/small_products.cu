@@ -276,7 +276,7 @@ SmallPlan plan_small(const Gemm::Args& args, const Context& context) {
   constexpr double memory_share = 0.8;      // of the nominal bandwidth
   constexpr double copy_instructions = 30;  // per element and lane, one by one
   constexpr double flat_instructions = 3;   // per element of an array copy, and of a plain C
-  constexpr double overlap = 0.45;  // of the issue rate: copies and products alternate
+  constexpr double overlap = 0.45;          // of the issue rate: copies and products alternate
   constexpr double step_cycles[] = {12, 28, 96};  // cycles per step of k of a warp alone
   const NominalRates rates = nominal_rates(context);
   const double sms = context.info().sms;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host side that gemm's OpenCL rungs share: what they support, and a call as their kernels'
-// arguments.
+// Host side shared by gemm's OpenCL rungs: supported calls, and kernel arguments.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,7 @@
 
 namespace rung::gemm_opencl {
 
-/// The kernels' Strides, in elements.
+/// Strides argument of the kernels, in elements.
 struct Strides {
   std::int64_t batch, row, column;
 };
@@ -24,14 +23,14 @@ inline Support require_plain_f32(const Gemm::Args& args, const Context&) {
   return args.has_epilogue() ? unsupported("takes no bias, activation or residual") : supported;
 }
 
-/// Launches a gemm kernel: `rows` and `columns` of C per work-group, work-groups of `items`. Axis 0
-/// of the index space walks columns of C, or rows where `along_rows`; axis 2 walks the batch.
+/// Launches a gemm kernel with `rows` x `columns` of C per work-group of `items` items. Axis 0 of
+/// the index space runs along columns of C, or rows if `along_rows`; axis 2 along the batch.
 inline void launch_product(const Gemm::Args& args, const Context& context,
                            const opencl::Kernel& kernel, std::int64_t rows, std::int64_t columns,
                            const opencl::LaunchExtent& items, bool along_rows = false) {
   const std::int64_t down = ceil_div(args.m(), rows);
   const std::int64_t across = ceil_div(args.n(), columns);
-  // A and B are not read where alpha is 0: the sum is empty.
+  // With alpha = 0, A and B are not read: the sum is empty.
   const std::int64_t k = args.alpha == 0 ? 0 : args.k();
   const auto operand = [&](const ConstTensorRef& tensor) {
     return opencl::Pointer{k == 0 ? nullptr : tensor.data, sizeof(float)};
