@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounds of samples, and ratios within rounds.
+// Rounds of interleaved samples, and ratios within rounds.
 #include "rung/bench/alternate.hpp"
 
 #include <algorithm>
@@ -25,23 +25,24 @@ double time(const Contender& contender, long repeats) {
 
 struct Schedule {
   long repeats = 1;
-  int rounds = 0;  // how many of all rounds this version takes part in
+  int rounds = 0;  // rounds in which this version takes part
 };
 
-/// Warms a version up and finds out how many repeats make a sample.
+/// Warms a version up and returns the number of repeats that makes a sample long enough.
 Schedule calibrate(const Contender& contender, const Plan& plan) {
   Schedule schedule;
   double seconds = time(contender, 1);
   const double warm_at = now() + plan.warm_up_seconds;
-  // Repeats grow until one sample is long enough; the first call may have been far slower than the
-  // usual one, so each estimate comes from the latest sample.
+  // Repeats grow until one sample is long enough. The first call may be far slower than later ones,
+  // so each estimate uses the latest sample.
   for (;;) {
     const double total = seconds * static_cast<double>(schedule.repeats);
     if (total >= plan.sample_seconds && (now() >= warm_at || seconds >= plan.warm_up_seconds))
       break;
     if (total < plan.sample_seconds) {
       const double wanted = 1.2 * plan.sample_seconds / std::max(seconds, 1e-10);
-      // At most tenfold at a time: a single measurement of a short call is mostly clock.
+      // At most tenfold at a time: a single measurement of a short call is dominated by clock
+      // resolution.
       schedule.repeats = std::clamp(static_cast<long>(std::ceil(wanted)), schedule.repeats + 1,
                                     std::min(schedule.repeats * 10, max_repeats));
     }
@@ -52,8 +53,8 @@ Schedule calibrate(const Contender& contender, const Plan& plan) {
   return schedule;
 }
 
-/// Returns whether a version with `wanted` of `rounds` samples takes part in this round: evenly
-/// spaced.
+/// Returns whether a version with `wanted` samples in `rounds` rounds takes part in this round; its
+/// rounds are evenly spaced.
 bool takes_part(int round, int wanted, int rounds) {
   return (round + 1) * wanted / rounds > round * wanted / rounds;
 }
@@ -87,8 +88,8 @@ void alternate(const std::vector<Contender>& contenders, const Plan& plan,
     schedules.push_back(calibrate(contenders[i], plan));
   }
   for (int round = 0; round < plan.rounds; ++round) {
-    // Each round starts with the next version, and odd rounds go backwards, so that nobody always
-    // follows the same one (whose data then fills the caches).
+    // Each round starts with the next version, and odd rounds run backward, so that no version
+    // always follows the same other version, whose data then fills the caches.
     const std::size_t count = contenders.size();
     const std::size_t start = static_cast<std::size_t>(round) % std::max<std::size_t>(count, 1);
     for (std::size_t turn = 0; turn < count; ++turn) {

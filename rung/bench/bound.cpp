@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Roofs of counted work.
+// Bounds (roofs) on the time of counted work.
 #include "rung/bench/bound.hpp"
 
 #include <algorithm>
@@ -12,7 +12,8 @@ namespace {
 
 double over(double amount, double rate) { return rate > 0 ? amount / rate : 0; }
 
-/// SMs that share the blocks evenly: fewer than there are where the last wave leaves some idle.
+/// Returns the number of SMs that share the blocks evenly: fewer than all if the last wave leaves
+/// some idle.
 double busy_multiprocessors(const CountedWork& work, const GpuPace& pace, GridSize size) {
   if (size == GridSize::large || work.blocks <= 0 || work.launches > 1) {
     return pace.multiprocessors;
@@ -20,7 +21,7 @@ double busy_multiprocessors(const CountedWork& work, const GpuPace& pace, GridSi
   return work.blocks / std::ceil(work.blocks / pace.multiprocessors);
 }
 
-/// Cycles from a block's launch to the end of its longest warp, were it alone.
+/// Returns the cycles from a block's launch to the end of its longest warp, if it runs alone.
 double block_cycles(const CountedWork& work, const GpuPace::Latency& latency) {
   const double trips =
       work.memory_trips * latency.memory + work.cache_trips * latency.cache +
@@ -33,7 +34,7 @@ double block_cycles(const CountedWork& work, const GpuPace::Latency& latency) {
 
 void add_measured_pace(GpuPace& pace, int capability) {
   if (capability != 90) return;
-  // On an H200. tools/gpu_pace.cu measures them again.
+  // Measured on an H200 by tools/gpu_pace.cu.
   pace.l2_store_sectors = 53;
   pace.cycles_per_block = 1.24;
   pace.latency = {.block = 300,
@@ -93,7 +94,7 @@ Bound& Bound::operator+=(const Bound& next) {
 Bound bound_of(const CountedWork& work, const GpuPace& pace, GridSize size) {
   Bound bound;
   const double busy = busy_multiprocessors(work, pace, size);
-  const double idle = over(pace.multiprocessors, busy);  // by how much longer SMs take
+  const double idle = over(pace.multiprocessors, busy);  // slowdown by idle SMs
   const double cycles_per_second = busy * pace.cycles_per_second;
   const double capacity = pace.multiprocessors * std::max(work.blocks_per_sm, 1.0);
   bound.waves = over(work.blocks, capacity);
@@ -107,7 +108,7 @@ Bound bound_of(const CountedWork& work, const GpuPace& pace, GridSize size) {
   set(Roof::memory, std::max(over(work.bytes, pace.bytes_per_second),
                              over(work.bytes, cycles_per_second * pace.port_bytes)));
   const double data = work.shared_wavefronts + work.l1_wavefronts;
-  // One unit holds L1 and shared memory; it is named after what it does most.
+  // L1 and shared memory are one unit; the roof is named after the larger load.
   const bool by_shared = work.shared_wavefronts >= work.l1_wavefronts;
   set(by_shared ? Roof::shared_memory : Roof::l1, over(data, cycles_per_second));
   const double l1 = std::max(by_shared ? 0 : data, work.lines);

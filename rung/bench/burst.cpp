@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines that a strided access touches.
+// Cache lines that a strided access touches.
 #include "rung/bench/burst.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace rung::bench {
 
 double StridedAccess::lines(double line) const {
   double count = 0;
-  double next = 0;  // the first line not counted yet: addresses ascend
+  double next = 0;  // the first line not yet counted: addresses ascend
   for (double i = 0; i < threads; ++i) {
     const double begin = offset + i * stride * element;
     const double first = std::max(next, std::floor(begin / line));

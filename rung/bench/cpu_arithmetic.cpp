@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multiply-adds a second: twelve independent chains, enough to cover a latency of 4 to 5 cycles on
-// two pipes, few enough for the 16 registers of AVX2 with both operands beside them.
-#include "rung/cpu/simd.hpp"  // first: it chooses the targets
+// Multiply-adds per second: twelve independent chains cover a latency of 4 to 5 cycles on two
+// pipes, and fit into the 16 registers of AVX2 together with both operands.
+#include "rung/cpu/simd.hpp"  // first: it selects the targets
 
 #include "rung/cpu/foreach_target.hpp"
 
@@ -12,12 +12,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int chains = 12;
 
-/// Operations done in `repeats` turns; the sums go to `out`, so that they must be computed.
+/// Runs `repeats` iterations and returns the number of operations; stores the sums to `out`, so
+/// that they are not eliminated.
 template <class T>
 double multiply_add(long repeats, T* HWY_RESTRICT out) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
-  // x := x * 0.5 + 0.5 tends to 1: no overflow, no subnormal numbers.
+  // x := x * 0.5 + 0.5 converges to 1: no overflow, no subnormal numbers.
   const V half = hn::Set(d, static_cast<T>(0.5));
   V sum[chains];
 #pragma GCC unroll 12
@@ -67,7 +68,7 @@ constexpr long turns = 1000;  // a repeat: long against a function call, short a
 #if defined(__x86_64__)
 bool has_bf16_dot() { return __builtin_cpu_supports("avx512bf16") != 0; }
 
-/// Highway has no target for the bf16 dot product, hence by hand.
+/// Computes bf16 dot products by intrinsics, because Highway has no target for this instruction.
 __attribute__((target("avx512f,avx512bf16"))) double dot_bf16(long repeats, float* out) {
   constexpr int chains = 12;
   const __m512bh one = reinterpret_cast<__m512bh>(_mm512_set1_epi16(0x3f80));
@@ -93,7 +94,7 @@ bool has(std::string_view element, cpu::Isa isa) {
   return element != "bf16" || (isa == cpu::Isa::avx512 && has_bf16_dot());
 }
 
-/// One repeat; returns the operations done.
+/// Runs one repeat and returns the number of operations.
 double once(std::string_view element) {
   float f32 = 0;
   double f64 = 0;
@@ -105,14 +106,14 @@ double once(std::string_view element) {
   } else {
     operations = dot_bf16(turns, &f32);
   }
-  // The result must look used, or the loop is dropped.
+  // Marks the results as used, which prevents the elimination of the loop.
   asm volatile("" : : "m"(f32), "m"(f64));
   return operations;
 }
 
 struct Work {
   std::string_view element;
-  std::vector<double> operations;  // a repeat, by thread
+  std::vector<double> operations;  // per repeat, by thread
 };
 
 void work(int rank, long repeats, void* data) {
@@ -144,7 +145,7 @@ Pace arithmetic_pace(std::string_view element, int threads, double operations) {
   const double each = once(element);
   const long many = std::max(std::lround(std::min(operations, max_each * threads) / each), 1L);
   const auto run = [element = std::string(element), threads, many](long repeats) {
-    std::atomic<long> begun{0};  // whoever is free takes the next: no thread waits for a slower one
+    std::atomic<long> begun{0};  // dynamic schedule: no thread waits for a slower one
     cpu::run_shares(threads, [&](const cpu::Team&) {
       while (begun.fetch_add(1, std::memory_order_relaxed) < repeats * many) once(element);
     });

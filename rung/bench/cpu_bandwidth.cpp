@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes a second from and to each level of memory, with the widest vectors the CPU has.
-#include "rung/cpu/simd.hpp"  // first: it chooses the targets
+// Bytes per second from and to each level of memory, with the widest vectors of the CPU.
+#include "rung/cpu/simd.hpp"  // first: it selects the targets
 
 #include "rung/cpu/foreach_target.hpp"
 
@@ -11,9 +11,9 @@ namespace rung::bench {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr std::size_t unroll = 8;  // independent chains: the loads bind, not the latency of the sum
+constexpr std::size_t unroll = 8;  // independent chains: hide the latency of the sum
 
-/// Reads `count` words, a multiple of 64 (eight of the widest vectors).
+/// Reads `count` words, a multiple of 64 (eight of the widest vectors), and returns their sum.
 std::uint64_t read_words(const std::uint64_t* HWY_RESTRICT from, std::size_t count) {
   const hn::ScalableTag<std::uint64_t> d;
   using V = hn::Vec<decltype(d)>;
@@ -88,7 +88,7 @@ void work(int rank, long repeats, void* data) {
   auto& job = *static_cast<Work*>(data);
   auto& buffer = job.buffers[static_cast<std::size_t>(rank)];
   if (!buffer) {
-    // Each thread touches its own first, so that the memory is near it.
+    // Each thread touches its own buffer first, which places the pages on its NUMA node.
     constexpr std::size_t page = 4096;
     const std::size_t rounded = (job.bytes_each + page - 1) / page * page;
     buffer.reset(static_cast<std::uint64_t*>(std::aligned_alloc(page, rounded)));
@@ -103,7 +103,7 @@ void work(int rank, long repeats, void* data) {
       HWY_DYNAMIC_DISPATCH(copy_words)
       (buffer.get(), buffer.get() + words / 2, words / 2, job.streaming);
     }
-    // Each pass must look as if it could see other data than the one before.
+    // Prevents the compiler from merging passes: memory may have changed.
     asm volatile("" : "+r"(sum) : : "memory");
   }
 }
@@ -115,7 +115,7 @@ Rate bandwidth_rate(Access access, std::size_t bytes_each, int threads, bool str
   if (job.bytes_each == 0) return {};
   job.buffers.resize(static_cast<std::size_t>(threads));
   const std::vector<double> seconds = time_on_threads(threads, work, &job);
-  // The runtime may have given fewer threads: only those that worked count.
+  // OpenMP may provide fewer threads than requested: only buffers of threads that ran count.
   double bytes = 0;
   for (const auto& buffer : job.buffers) bytes += buffer ? static_cast<double>(job.bytes_each) : 0;
   return best_rate(seconds, bytes);

@@ -33,7 +33,7 @@ void follow(int /*rank*/, long repeats, void* data) {
   const Line* line = at;
   for (long i = 0; i < repeats * steps_per_repeat; ++i) {
     line = line->next;
-    asm volatile("" : "+r"(line));  // each load is made, and made for itself
+    asm volatile("" : "+r"(line));  // keeps every load, and keeps loads dependent
   }
   at = line;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timing work that several threads do at once.
+// Timing of work that several threads run concurrently.
 #include "rung/bench/cpu_rates.hpp"
 
 #include <algorithm>
@@ -17,14 +17,14 @@ Rate best_rate(const std::vector<double>& seconds, double work) {
 
 std::vector<double> time_on_threads(int threads, void (*work)(int, long, void*), void* data) {
   constexpr double sample_seconds = 0.02;
-  constexpr int samples = 7;  // machines are shared: the best of several is the ceiling
+  constexpr int samples = 7;  // machines are shared: the fastest of several samples is the ceiling
   std::vector<double> seconds;
   long repeats = 1;
   double begin = 0;
   bool counts = false;
   cpu::run_ranks(cpu::Ranks::exact, threads, [&](const cpu::Team& team) {
     for (int sample = 0; sample < samples;) {
-      // What the threads share is written by one of them, between two barriers.
+      // One thread writes the shared data, between two barriers.
       team.wait();
       if (team.rank() == 0) begin = now();
       work(team.rank(), repeats, data);

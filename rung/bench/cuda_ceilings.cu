@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU's ceilings: bytes per second from and to its memory, multiply-adds per second of its cores.
+// A GPU's ceilings: memory bandwidth for reads and copies, and multiply-adds per second.
 #include <cuda_runtime.h>
 
 #include "rung/bench/gpu_rates.hpp"
@@ -9,11 +9,11 @@ namespace {
 
 constexpr std::size_t buffer_bytes = std::size_t{1} << 30;  // many times any L2 cache
 constexpr int block = 256;
-// independent multiply-adds: twice what hides their latency of 4 cycles
+// Independent multiply-adds: twice as many as hide their latency of 4 cycles.
 constexpr int chains = 8;
-constexpr int turns = 16384;  // of each chain a launch
+constexpr int turns = 16384;  // per chain and launch
 
-/// Every thread reads 16 bytes at a time, neighbors next to each other.
+/// Reads the buffer, 16 bytes per load, with adjacent threads on adjacent addresses.
 __global__ void read_rate(const uint4* from, std::size_t count, unsigned* out) {
   unsigned sum = 0;
   const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
@@ -22,7 +22,7 @@ __global__ void read_rate(const uint4* from, std::size_t count, unsigned* out) {
     const uint4 four = from[i];
     sum ^= four.x ^ four.y ^ four.z ^ four.w;
   }
-  // never for the buffer's content, but the compiler cannot know
+  // Never true for the buffer's content, which the compiler cannot know.
   if (sum == 0x5eed5eedu) *out = sum;
 }
 
@@ -73,8 +73,8 @@ void measure(int device, Gpu& gpu) {
           read_rate<<<blocks, block>>>(source, count, static_cast<unsigned*>(to.get()));
         });
     gpu.copy_bytes_per_second = 2.0 * static_cast<double>(buffer_bytes) / min_launch_seconds([&] {
-                                  // A block for every 256 x 4 pieces: more in flight than a grid
-                                  // that stays resident.
+                                  // A block per 256 x 4 pieces: more bytes in flight than with a
+                                  // persistent grid.
                                   copy_rate<<<static_cast<int>(count / block / 4), block>>>(
                                       source, static_cast<uint4*>(to.get()), count);
                                 });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU's latencies, its rates of atomic additions, and the link to the host's memory.
+// A GPU's latencies, its rates of atomic additions, and the bandwidth and latency of the host link.
 #include <cuda_runtime.h>
 
 #include <cstring>
@@ -12,7 +12,7 @@
 namespace rung::bench {
 namespace {
 
-/// Memory of the host that copies and kernels reach without the driver's help.
+/// Page-locked host memory, directly accessible to copies and kernels.
 class PinnedBuffer {
  public:
   explicit PinnedBuffer(std::size_t bytes) {
@@ -28,7 +28,7 @@ class PinnedBuffer {
   void* memory_ = nullptr;
 };
 
-/// Runs `launch(walk)`, whose kernel takes so many steps that count, and returns the time of one.
+/// Runs `launch(walk)`, whose kernel takes `steps` timed steps, and returns the time of one step.
 template <class Launch>
 LatencyRate walk_rate(const char* what, double bytes, unsigned steps, Launch launch) {
   const DeviceBuffer memory(sizeof(Walk));
@@ -41,7 +41,7 @@ LatencyRate walk_rate(const char* what, double bytes, unsigned steps, Launch lau
   return {what, bytes, seconds * share / steps, static_cast<double>(done.cycles) / steps};
 }
 
-/// A chain in memory that kernels reach, of `bytes`, a power of two.
+/// Measures a pointer chain of `bytes`, a power of two, in memory that kernels can access.
 template <class Next>
 LatencyRate memory_rate(const char* what, unsigned* chain, std::size_t bytes, bool warm,
                         unsigned steps, Next next) {
@@ -56,8 +56,8 @@ void measure_latencies(Gpu& gpu) {
   constexpr unsigned steps = 16384;
   constexpr unsigned host_steps = 1024;
   constexpr std::size_t l1_bytes = std::size_t{16} << 10;
-  constexpr std::size_t l2_bytes = std::size_t{4} << 20;      // beyond any L1, within any L2
-  constexpr std::size_t memory_bytes = std::size_t{1} << 30;  // beyond any L2; no line twice
+  constexpr std::size_t l2_bytes = std::size_t{4} << 20;      // larger than any L1, within any L2
+  constexpr std::size_t memory_bytes = std::size_t{1} << 30;  // larger than any L2; no line twice
   const DeviceBuffer buffer(memory_bytes);
   const PinnedBuffer host(l2_bytes);
   auto* chain = static_cast<unsigned*>(buffer.get());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rates of the tensor cores: nothing but warpgroup matrix multiply-adds (wgmma) on operands that
-// stay in shared memory. Older instructions reach some 60 % of them on a Hopper GPU, so that they
-// are no ceiling there; on other GPUs nothing is claimed.
+// Tensor-core throughput: warpgroup matrix multiply-adds (wgmma) on operands that stay in shared
+// memory, and nothing else. Older instructions reach about 60 % of it on Hopper, so they give no
+// ceiling there; GPUs without wgmma are not measured.
 //
 // Shapes   a wgmma is 64 x 128 x 16 (x 8 for tf32), so that shared memory delivers an operand pair
 //          (6 KiB) in less time than the multiplication takes (64 cycles).
@@ -12,25 +12,25 @@
 namespace rung::bench {
 namespace {
 
-constexpr int warpgroups = 4;  // an SM: two hide each other's issue, four are safe
-constexpr int turns = 4096;    // wgmma a warpgroup and launch
-[[maybe_unused]] constexpr int in_flight = 8;  // committed together
-// of one warpgroup: A in the first half, B in the second
+constexpr int warpgroups = 4;  // per SM: two hide each other's issue, four leave a margin
+constexpr int turns = 4096;    // wgmma per warpgroup and launch
+[[maybe_unused]] constexpr int in_flight = 8;  // per commit group
+// Per warpgroup: A in the first half, B in the second.
 [[maybe_unused]] constexpr int operand_bytes = 8192;
 
 enum class Element { bf16, f16, tf32 };
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/// Describes an operand in shared memory without swizzle: 8 x 16-byte core matrices, 128 bytes
-/// apart along k and 256 along the other axis.
+/// Returns the descriptor of an operand in shared memory without swizzle: core matrices of 8 x 16
+/// bytes, 128 bytes apart along k and 256 along the other axis.
 __device__ unsigned long long descriptor(const void* operand) {
   const auto address = static_cast<unsigned long long>(__cvta_generic_to_shared(operand));
   return ((address & 0x3ffff) >> 4) | (128ull >> 4) << 16 | (256ull >> 4) << 32;
 }
 
-// One instruction an element type. A macro, because the text of an instruction must be a literal
-// and each of the 64 sums an operand of its own.
+// One instruction per element type. A macro, because the text of an instruction must be a literal
+// and each of the 64 sums must be an operand.
 #define RUNG_WGMMA(instruction, transposes)                                                       \
   asm volatile("{.reg .pred p; setp.ne.b32 p, 1, 0;wgmma.mma_async.sync.aligned." instruction     \
                " {"                                                                               \
@@ -67,12 +67,13 @@ template <Element element>
 __global__ void __launch_bounds__(128 * warpgroups) tensor_core_rate(float* out) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   __shared__ alignas(128) unsigned char operands[warpgroups * operand_bytes];
-  // Operands of ordinary numbers: zeros would draw less power than real work and clock higher.
+  // Operands are ordinary numbers: zeros would draw less power than real work and allow higher
+  // clocks.
   for (unsigned i = threadIdx.x; i < sizeof(operands) / 4; i += blockDim.x) {
     const unsigned bits = (i * 2654435761u >> 9) & 0x007f007fu;
     reinterpret_cast<unsigned*>(operands)[i] = 0x3c003c00u | bits | (i & 1u) << 31 | (i & 2u) << 14;
   }
-  asm volatile("fence.proxy.async;" ::: "memory");  // wgmma reads through another path
+  asm volatile("fence.proxy.async;" ::: "memory");  // wgmma reads through the async proxy
   __syncthreads();
   const unsigned char* mine = operands + threadIdx.x / 128 * operand_bytes;
   const unsigned long long a = descriptor(mine);
@@ -108,7 +109,7 @@ double operations_per_second(int multiprocessors, float* out) {
 
 void measure_tensor_cores(Gpu& gpu) {
   if (gpu.compute_capability != 90) return;
-  // Built for older GPUs only, the kernel is empty: nothing would be measured, very fast.
+  // A build for older GPUs only has an empty kernel, whose time would mean nothing.
   cudaFuncAttributes built{};
   check_gpu(cudaFuncGetAttributes(&built, tensor_core_rate<Element::bf16>));
   if (built.ptxVersion < 90) return;

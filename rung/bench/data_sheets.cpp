@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rates of NVIDIA's data sheets: H200 and H100 Tensor Core GPUs (SXM), A100 80GB Tensor Core GPU
-// (SXM), L40S, L4, A40, A10, T4, and V100 (SXM2, 32 GB); of the white papers of the Ada Lovelace
-// architecture for the RTX 4090, and of GA102 for the RTX 3090. Of the RTX 4060 its page gives SMs,
-// memory, L2 and the clock; the rates follow from these as the RTX 4090's do. L2 and SMs are those
-// of the architectures' white papers. f32 and f64 are the ordinary units' rates; tf32, f16 and bf16
-// the tensor cores', with sums in f32.
+// Peak rates from NVIDIA's data sheets for the H200 and H100 Tensor Core GPUs (SXM), A100 80GB
+// Tensor Core GPU (SXM), L40S, L4, A40, A10, T4 and V100 (SXM2, 32 GB), and from the white papers
+// of the Ada Lovelace architecture (RTX 4090) and of GA102 (RTX 3090). The RTX 4060's page states
+// SMs, memory, L2 and clock; its rates are scaled from the RTX 4090's. L2 and SMs are from the
+// architectures' white papers. f32 and f64 are the rates of the FMA units; tf32, f16 and bf16 those
+// of the tensor cores with f32 sums.
 #include "rung/bench/data_sheets.hpp"
 
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says why a file is not the JSON that a command writes.
+// Messages for files that are not the JSON that a command writes.
 #include "rung/bench/json_text.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +14,8 @@ namespace {
 
 constexpr int no_such_key = 403;
 
-/// "type must be string, but is null" of "[json.exception.type_error.302] type must be ...".
+/// Returns a message without the exception's prefix: "[json.exception.type_error.302] type must be
+/// ..." becomes "type must be ...".
 std::string without_number(std::string_view message) {
   const std::size_t end = message.find("] ");
   return std::string(end == std::string_view::npos ? message : message.substr(end + 2));
@@ -28,7 +29,7 @@ std::string syntax_fault(std::string_view text, std::size_t byte) {
   if (byte > end) {
     return fmt::format("the file is cut off: it ends within line {}, at byte {}", line, end);
   }
-  // The last byte that was read is the one that does not fit.
+  // The last byte read is the unexpected one.
   const std::string_view wrong = text.substr(byte == 0 ? 0 : byte - 1, 1);
   return fmt::format("line {} is no JSON from byte {} of the file on, '{}'", line, byte,
                      printable(valid_utf8(wrong)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the machine is, and the order in which its ceilings are measured.
+// Detection of the machine, and the order in which its ceilings are measured.
 #include "rung/bench/machine.hpp"
 
 #include <fmt/chrono.h>
@@ -25,7 +25,7 @@ constexpr double mebibyte = 1024.0 * 1024.0;
 GpuMeter::Measure gpu_meter = nullptr;
 GpuMeter::Measure gpu_latency_meter = nullptr;
 
-/// The first value of a key in /proc/cpuinfo and the like: "model name : AMD EPYC".
+/// Returns the first value of a key in a file such as /proc/cpuinfo ("model name : AMD EPYC").
 std::string value_of(const char* path, std::string_view key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -37,7 +37,7 @@ std::string value_of(const char* path, std::string_view key) {
   return "";
 }
 
-/// Bytes of the data cache at `level`, as the kernel tells it; 0 when it does not.
+/// Returns the bytes of the data cache at `level` from sysfs; 0 if unknown.
 double cache_bytes(int level) {
   for (int index = 0; index < 8; ++index) {
     const std::string folder = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", index);
@@ -55,7 +55,7 @@ double cache_bytes(int level) {
   return 0;
 }
 
-/// Returns the instruction set of the CPU, whatever RUNG_CPU_TARGET caps it to.
+/// Returns the CPU's instruction set, ignoring the cap by RUNG_CPU_TARGET.
 cpu::Isa best_isa() {
   const cpu::Isa usual = cpu::isa();
   cpu::cap_isa(cpu::Isa::avx512);
@@ -86,11 +86,12 @@ void measure_arithmetic(Machine& machine, const MachineProgress& progress,
 
 struct MemoryLevel {
   std::string name;
-  double bytes = 0;  // of a buffer of that level
+  double bytes = 0;  // of a buffer for that level
 };
 
-/// Half of a cache, which the rest of the program shares; L3 is one for all cores, as memory is.
-/// Memory: far more than the last cache holds.
+/// Returns buffer sizes per memory level. A cache level uses half of the cache, because the rest of
+/// the program shares it; L3 and memory are shared by all cores. Memory: much larger than the
+/// last-level cache.
 std::vector<MemoryLevel> memory_levels(const Machine& machine) {
   const double last = std::max({machine.l3_bytes, machine.l2_bytes, 1 * mebibyte});
   return {{"L1", machine.l1_bytes / 2},
@@ -118,8 +119,8 @@ void measure_bandwidth(Machine& machine, const MachineProgress& progress,
   }
 }
 
-/// A GPU too full or too odd to be measured has no rates, which `forget` sees to; its rungs can be
-/// timed all the same.
+/// Measures each GPU. If a measurement fails (for example, out of memory), `forget` clears the
+/// GPU's rates; its rungs can still be timed.
 template <class Forget>
 void for_each_gpu(Machine& machine, const MachineProgress& progress, GpuMeter::Measure measure,
                   Forget forget) {
@@ -186,7 +187,7 @@ void measure_latencies(Machine& machine, const MachineProgress& progress) {
   machine.atomics.clear();
   for (const auto& [name, bytes] : memory_levels(machine)) {
     progress("latency of " + name);
-    // Twice the last cache is enough, and linked in a fraction of the time.
+    // A chain of twice the last-level cache suffices, and takes a fraction of the time to link.
     const double enough = name == "memory" ? std::max(bytes / 4, 256 * mebibyte) : bytes;
     const std::size_t chain = std::bit_floor(static_cast<std::size_t>(enough));
     const Rate rate = latency_rate(chain);

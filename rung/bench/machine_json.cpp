@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A machine as JSON, and the file in which it is remembered.
+// Conversion of a machine to and from JSON, and its cache file.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -20,7 +20,8 @@
 
 namespace rung::bench {
 
-// One list of members for both directions; found by the JSON library through their arguments.
+// Member lists for both directions; the JSON library finds the functions by argument-dependent
+// lookup.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ArithmeticRate, isa, element, threads, operations_per_second)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BandwidthRate, level, access, threads, bytes, bytes_per_second)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LatencyRate, level, bytes, seconds, cycles)
@@ -38,7 +39,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns whether ceilings measured on `known` hold on `here`.
+/// Returns whether ceilings measured on `known` apply to `here`.
 bool same_machine(const Machine& known, const Machine& here) {
   if (known.gpus.size() != here.gpus.size()) return false;
   for (std::size_t i = 0; i < here.gpus.size(); ++i) {
@@ -48,12 +49,12 @@ bool same_machine(const Machine& known, const Machine& here) {
          known.version == here.version && known.compiler == here.compiler;
 }
 
-/// Writes what was measured for later processes; if that fails, they measure again.
+/// Writes measurements to the cache file for later processes; on failure, those measure again.
 void store(const Machine& machine, const fs::path& path) {
   std::error_code failed;
   fs::create_directories(path.parent_path(), failed);
   try {
-    // A FIFO would be written to, once somebody reads it.
+    // A write to a FIFO would block or reach another process.
     if (fs::exists(path, failed) && !fs::is_regular_file(path, failed)) {
       throw Error(ErrorCode::io, path.string() + ": it is no file");
     }
@@ -73,7 +74,7 @@ bool plausible(const std::vector<LatencyRate>& latencies, const std::vector<Atom
   return good;
 }
 
-/// Returns why a machine's JSON cannot be a measurement; "" for a good one.
+/// Returns why a machine's JSON is not a plausible measurement; "" if it is.
 std::string implausible(const Machine& machine) {
   if (machine.arithmetic.empty() || machine.bandwidth.empty()) return "a list of rates is empty";
   if (!std::isfinite(machine.noise) || machine.noise < 0 || machine.cores < 1) {
@@ -97,16 +98,16 @@ std::string implausible(const Machine& machine) {
   return good ? "" : "a rate is no positive number";
 }
 
-/// The machine in the file; nothing where there is none. One that is damaged is told of and
-/// measured anew, and its file written over.
+/// Returns the machine in the file, or nullopt if there is none. A damaged file is reported, and
+/// the machine is measured again and the file overwritten.
 std::optional<Machine> remembered(const fs::path& path) {
-  constexpr std::uintmax_t max_bytes = std::uintmax_t{1} << 20;  // it has some 10 KiB
+  constexpr std::uintmax_t max_bytes = std::uintmax_t{1} << 20;  // typical size: 10 KiB
   std::error_code failed;
   const fs::file_status status = fs::status(path, failed);
   if (status.type() == fs::file_type::not_found) return std::nullopt;
   std::string damage;
   if (status.type() != fs::file_type::regular) {
-    damage = failed ? failed.message() : "it is no file";  // a FIFO would be waited for
+    damage = failed ? failed.message() : "it is no file";  // opening a FIFO would block
   } else if (fs::file_size(path, failed) > max_bytes) {
     damage = "it is longer than 1 MiB";
   } else {
@@ -132,7 +133,7 @@ std::string machine_to_json(const Machine& machine) { return nlohmann::json(mach
 Machine machine_from_json(const std::string& text) {
   try {
     nlohmann::json machine = nlohmann::json::parse(text);
-    // A file of ceilings alone, without what measure_latencies() measures.
+    // A file of ceilings only, without the results of measure_latencies().
     const auto add_lists = [](nlohmann::json& to, std::initializer_list<const char*> names) {
       for (const char* name : names) {
         if (!to.contains(name)) to[name] = nlohmann::json::array();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what a block asks for to what it is given, and how often that fits.
+// Resources allocated to a block, and the number of blocks that fit on an SM.
 #include "rung/bench/occupancy.hpp"
 
 #include <fmt/format.h>
@@ -27,13 +27,13 @@ std::string name_of(const Multiprocessor& chip) {
                                                        what, given, name_of(chip), most));
 }
 
-/// A block's registers are more than were given: what they are made of is part of the message.
+/// Throws for a block with too many registers; the message lists how they add up.
 [[noreturn]] void refuse_registers(const Multiprocessor& chip, const BlockNeeds& block,
                                    const Occupancy& needs) {
   if (block.registers_per_block > 0 || needs.registers_per_warp == 0) {
     refuse("registers per block", needs.registers_per_block, chip.registers_per_block, chip);
   }
-  // The most registers per thread with which as many warps would do.
+  // Largest register count per thread with which the block's warps fit.
   const int warps = needs.registers_per_block / needs.registers_per_warp;
   const int fits =
       chip.registers_per_block / warps / chip.register_portion * chip.register_portion / warp;
@@ -81,7 +81,7 @@ Occupancy occupancy(const Multiprocessor& chip, const BlockNeeds& block) {
                                      : block.registers_per_block;
     result.by_registers = chip.registers / result.registers_per_block;
   } else if (chip.registers > 0 && block.registers > 0) {
-    // A partition of the SM has its own registers: a warp gets all of its in one.
+    // Each partition of the SM has its own registers: all registers of a warp are in one partition.
     const int warps = rounded_up(result.warps_per_block, chip.partitions);
     if (chip.registers_by_block()) {
       result.registers_per_block =
@@ -124,14 +124,15 @@ std::vector<std::string> Occupancy::limited_by() const {
 
 std::vector<BlockSize> every_block_size(const Multiprocessor& chip, BlockNeeds block) {
   std::vector<BlockSize> sizes;
-  // What no size of block changes is refused here; the largest sizes alone may be too large.
+  // Violations that no block size changes throw here; only the largest sizes may still be too
+  // large.
   block.threads = warp;
   expect_launchable(chip, block);
   for (; block.threads <= chip.threads_per_block; block.threads += warp) {
     try {
       sizes.push_back({block.threads, occupancy(chip, block)});
     } catch (const Error&) {
-      break;  // more registers than a block may have, and more still for every larger one
+      break;  // too many registers per block, as for every larger size
     }
   }
   return sizes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choosing the ceilings that apply.
+// Selection of the ceilings that apply.
 #include "rung/bench/roofline.hpp"
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 namespace rung::bench {
 namespace {
 
-/// Rates were measured with one thread and with all; between, they grow with the threads until the
-/// rate of all is reached.
+/// Returns the rate with `threads` threads: the measured one, or else the rate of one thread times
+/// `threads`, clamped to the largest measured rate.
 template <class Rate, class Matches, class Value>
 double with_threads(const std::vector<Rate>& rates, int threads, Matches matches, Value value) {
   double one = 0;
@@ -37,7 +37,7 @@ double arithmetic(const Machine& machine, std::string_view isa, std::string_view
       [](const ArithmeticRate& rate) { return rate.operations_per_second; });
 }
 
-/// Returns whether the bytes bind even where no rate of the arithmetic was measured, as of
+/// Returns whether bandwidth is the bottleneck although no arithmetic rate was measured, as for
 /// integers.
 bool arithmetic_is_free(const Cost& cost, const Ceiling& ceiling) {
   return ceiling.operations_per_second <= 0 && ceiling.bytes_per_second > 0 &&
@@ -49,7 +49,7 @@ bool arithmetic_is_free(const Cost& cost, const Ceiling& ceiling) {
 Ceiling cpu_ceiling(const Machine& machine, std::string_view isa, std::string_view element,
                     int threads, double bytes, double written) {
   Ceiling ceiling;
-  // Small floats are widened to f32, unless the CPU multiplies them itself.
+  // Small floats are widened to f32, unless the CPU multiplies them natively.
   std::string_view computed = element;
   if (element == "bf16" || element == "f16" || element == "e4m3" || element == "e5m2") {
     computed = arithmetic(machine, isa, element, threads) > 0 ? element : "f32";

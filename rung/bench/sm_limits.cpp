@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SMs of every compute capability, as NVIDIA has published them: limits from the
-// CUDA C++ Programming Guide, "Technical Specifications per Compute Capability" (release 13 for 7.5
-// and newer, 12 for 5.x to 7.2, 8 for 2.x and 3.x, 6 for 1.3); portions from the sheet "GPU Data"
-// of NVIDIA's CUDA Occupancy Calculator and, since 8.0, from the guide's notes on shared memory.
+// SM limits of every compute capability, as published by NVIDIA: limits from the CUDA C++
+// Programming Guide, "Technical Specifications per Compute Capability" (release 13 for 7.5 and
+// newer, 12 for 5.x to 7.2, 8 for 2.x and 3.x, 6 for 1.3); shared memory carve-outs from the sheet
+// "GPU Data" of NVIDIA's CUDA Occupancy Calculator and, since 8.0, from the guide's notes on shared
+// memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,8 +51,8 @@ struct Size {
   int warps = 64, blocks = 32, shared_kib = 0, shared_kib_per_block = 48;
 };
 
-/// Returns the limits from 3.0 on: registers are allocated in units of 256, shared memory in units
-/// of 256 bytes; 128 since 8.0, where the system reserves 1 KiB per block.
+/// Returns the limits since 3.0. Registers are allocated in units of 256; shared memory in units of
+/// 256 bytes, or of 128 since 8.0, where the system also reserves 1 KiB per block.
 constexpr Multiprocessor newer(int capability, Size size) {
   const bool ampere = capability >= 80;
   return {.capability = capability,
@@ -113,8 +114,8 @@ std::string known() {
   return names;
 }
 
-/// Numbers from this one on without a point have the minor version in their last digit, as in
-/// sm_20; 9 and 12 are 9.0 and 12.0.
+/// Smallest number without a point whose last digit is the minor version, as in sm_20; smaller
+/// numbers such as 9 and 12 mean 9.0 and 12.0.
 constexpr int first_in_digits = 13;
 
 }  // namespace

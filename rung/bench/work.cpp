@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Additions and steps, counted stride by stride.
+// Additions and steps of scans, counted stride by stride.
 #include "rung/bench/work.hpp"
 
 #include <cmath>
@@ -27,10 +27,10 @@ ParallelWork brent_kung(double n) {
     work.additions += count;
     if (count > 0) ++work.steps;
   };
-  // Up: the last element of each 2 stride adds that in the middle.
+  // Up-sweep: the last element of each group of 2 stride adds the middle one.
   double stride = 1;
   for (; stride < n; stride *= 2) add(std::floor(n / (2 * stride)));
-  // Down: element 2 stride j + stride - 1 adds 2 stride j - 1, for j = 1, 2 ...
+  // Down-sweep: element 2 stride j + stride - 1 adds element 2 stride j - 1, for j = 1, 2, ...
   for (; stride >= 1; stride /= 2) add(n > stride ? std::floor((n - stride) / (2 * stride)) : 0);
   return work;
 }

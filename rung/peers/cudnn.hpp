@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuDNN as a library that may be missing: loaded on first use, its failures turned into Error. What
-// its peers use of its C interface is declared here, because its development package need not be
-// there.
+// cuDNN as an optional library: loaded on first use, its failures converted to Error. The parts of
+// its C interface that peers use are declared here, so that its development package is not needed.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -52,12 +51,12 @@ inline void check(Status status, const char* doing) {
               std::string("cuDNN, ") + doing + ": " + library().error_string(status));
 }
 
-/// A handle per thread and device. It lives as long as the process, as cuDNN's own state does.
+/// Handle per thread and device. It lives as long as the process, like cuDNN's own state.
 struct Session {
   int device = -1;
   Handle handle = nullptr;
 
-  /// Makes the context's device current and its stream that of the handle.
+  /// Makes the context's device current and sets the handle's stream to the context's.
   void open(const Context& context) {
     if (device != context.device().index) {
       device = context.device().index;
@@ -68,7 +67,7 @@ struct Session {
   }
 };
 
-/// cudnnDataType_t; -1 where it has none.
+/// Returns the cudnnDataType_t, or -1 if cuDNN has none.
 inline int type_of(DType dtype) {
   switch (dtype) {
     case DType::f32:
@@ -84,7 +83,7 @@ inline int type_of(DType dtype) {
   }
 }
 
-/// Factors 1 and 0 as cuDNN reads them: doubles for f64, floats for all other types.
+/// Factors 1 and 0 in the type that cuDNN reads: double for f64, float for all other types.
 struct Factors {
   double wide[2] = {1, 0};
   float narrow[2] = {1, 0};
@@ -98,7 +97,7 @@ struct Factors {
   }
 };
 
-/// The layout of a tensor of at least four axes. It is made once and set again for each call, and
+/// Descriptor of a tensor of at least four axes. It is created once, set again for each call, and
 /// never destroyed: peers keep one per thread.
 class Layout {
  public:
@@ -116,7 +115,7 @@ class Layout {
           "setting a layout");
   }
 
-  /// Returns whether extents and strides are positive numbers of 32 bits, all that cuDNN takes.
+  /// Returns whether extents and strides are positive 32-bit numbers, as cuDNN requires.
   static bool fits(const ConstTensorRef& tensor) {
     constexpr std::int64_t limit = std::numeric_limits<int>::max();
     for (int axis = 0; axis < tensor.rank(); ++axis) {

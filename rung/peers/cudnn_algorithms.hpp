@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cuDNN's numbers for algorithms of convolutions mean. Without its headers, and without
-// CUDA's.
+// Meaning of cuDNN's numbers of convolution algorithms, without cuDNN's or CUDA's headers.
 #pragma once
 
 namespace rung::cudnn {
 
-/// Direction of a convolution: y from x and the filter, x's gradient from the filter and y's, or
-/// the filter's from x and y's.
+/// Direction of a convolution: computes y from x and the filter, x's gradient from the filter and
+/// y's gradient, or the filter's gradient from x and y's gradient.
 enum class Pass { forward, backward_data, backward_filter };
 
-/// Returns whether an algorithm, as cudnnConvolution*Algo_t numbers them, adds up something else
-/// than the products that define a convolution: Winograd's and Fourier transforms, which are not
-/// exact even for small whole numbers.
+/// Returns whether an algorithm, numbered as in cudnnConvolution*Algo_t, transforms its operands
+/// (Winograd, FFT) instead of summing the products that define a convolution: its results are
+/// inexact even for small whole numbers.
 constexpr bool is_transform(Pass pass, int algorithm) {
   switch (pass) {
     case Pass::forward:  // FFT, FFT_TILING, WINOGRAD, WINOGRAD_NONFUSED

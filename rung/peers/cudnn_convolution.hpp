@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuDNN's convolution and its two gradients, by the algorithm that its own heuristics put first, as
-// frameworks call it, of those that keep the accuracy asked for. f32 without TF32; f16 and bf16 on
-// tensor cores.
+// cuDNN's convolution and its two gradients, by the first algorithm of cuDNN's heuristics that
+// keeps the requested accuracy, as frameworks select it. f32 without TF32; f16 and bf16 on tensor
+// cores.
 #pragma once
 
 #include <algorithm>
@@ -13,19 +13,19 @@
 
 namespace rung::cudnn {
 
-/// A layer. Shapes are N x C x image and K x C/G x filter, with two axes of an image at least.
+/// Shape of a convolution layer: N x C x image and K x C/G x filter, with at least two image axes.
 struct ConvolutionShape {
   DType dtype = DType::f32;
   Extents x, x_strides, y, y_strides;
   Extents filter;  // contiguous in this order, or with the channels last
   bool channels_last = false;
-  Extents padding, stride, dilation;  // per axis of the image
+  Extents padding, stride, dilation;  // per image axis
   int groups = 1;
-  bool transforms = false;  // Winograd and FFT may be used, whose errors are those of a whole tile
+  bool transforms = false;  // permits Winograd and FFT, whose errors scale with a whole tile
   bool operator==(const ConvolutionShape&) const = default;
 };
 
-/// The descriptors of the shape prepared last; one per thread.
+/// Descriptors of the most recently prepared shape; one object per thread.
 class Convolution {
  public:
   Convolution() {
@@ -77,10 +77,10 @@ class Convolution {
     is_prepared_ = true;
   }
 
-  /// Bytes that run() needs.
+  /// Returns the bytes of workspace that run() needs.
   [[nodiscard]] std::size_t workspace() const { return chosen_.workspace; }
 
-  /// Writes what the pass is named for, and reads the two others.
+  /// Runs the pass: writes the tensor that the pass computes, and reads the other two.
   void run(const Session& session, const void* x, const void* filter, const void* y,
            void* workspace) const {
     const auto written = [](const void* data) {
@@ -109,7 +109,7 @@ class Convolution {
   }
 
  private:
-  /// cudnnConvolutionFwdAlgoPerf_t, and those of the gradients.
+  /// Layout of cudnnConvolutionFwdAlgoPerf_t and of the gradients' types.
   struct Candidate {
     int algorithm = 0;
     Status status = 0;
@@ -120,7 +120,7 @@ class Convolution {
     int reserved[3] = {};
   };
 
-  /// Functions of cuDNN for convolutions.
+  /// cuDNN's functions for one pass.
   struct Functions {
     Status (*create_filter)(Descriptor* descriptor);
     Status (*set_filter)(Descriptor descriptor, int type, int format, int rank, const int* shape);
@@ -190,8 +190,8 @@ class Convolution {
   Candidate chosen_;
 };
 
-/// Returns whether elements lie without gaps, in the order of the axes; those of one element are
-/// anywhere.
+/// Returns whether a tensor is contiguous in the order of its axes; strides of extents of 1 are
+/// ignored.
 inline bool is_dense(const ConstTensorRef& tensor) {
   const Extents strides = tensor.shape.contiguous_strides();
   for (int axis = 0; axis < tensor.rank(); ++axis) {

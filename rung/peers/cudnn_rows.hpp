@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows as cuDNN's softmax takes them: an N x C x 1 x W tensor in channel mode, rows along C, those
-// that are adjacent along W.
+// Rows for cuDNN's softmax: an N x C x 1 x W tensor in channel mode, with rows along C and adjacent
+// rows along W.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ RowLayout row_layout(const Rows<N>& rows) {
   return layout;
 }
 
-/// Describes one of the tensors to cuDNN.
+/// Describes a tensor of rows to cuDNN.
 template <int N>
 void describe_rows(Layout& described, DType dtype, const Rows<N>& rows, const RowLayout& layout,
                    int tensor) {

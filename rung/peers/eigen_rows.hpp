@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// EigenRows: a peer that computes contiguous rows in Eigen's expressions. The expressions are in a
-// module of the operator (eigen_rows_module.hpp), one per instruction set, because Eigen chooses
-// its instructions when it is compiled; the one that our own rungs would use is loaded.
+// EigenRows: a peer that computes contiguous rows by Eigen expressions. The expressions are in a
+// module of the operator (eigen_rows_module.hpp), compiled once per instruction set because Eigen
+// selects instructions at compile time; the variant that our own rungs would use is loaded.
 #pragma once
 
 #include <string>
@@ -11,11 +11,13 @@
 
 namespace rung::peers {
 
-/// Call<T> is the plain struct that the module takes for rows of T, float or double.
+/// Peer whose module computes rows. Call<T> is the plain struct that the module takes for rows of
+/// T, float or double.
 template <template <class> class Call>
 class EigenRows {
  public:
-  /// `module` names librung_peer_MODULE_ISA.so; the environment variable names another file.
+  /// Loads librung_peer_MODULE_ISA.so, where MODULE is `module`, or the file that the environment
+  /// variable `variable` names.
   EigenRows(const char* variable, const char* module)
       : library_(variable, {isa_module_path(module)}) {
     library_.require(run_f32_, "rung_eigen_f32");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the modules of Eigen's expressions over rows export (eigen_rows.hpp). Rows are divided among
-// OpenMP's threads, which Eigen does not do for element-wise work: callers who want speed do.
+// Exports of the modules of Eigen expressions over rows (eigen_rows.hpp). Rows are divided among
+// OpenMP threads, because Eigen does not parallelize element-wise work.
 #pragma once
 
 #include <Eigen/Core>
@@ -13,7 +13,8 @@ using EigenInput = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>;
 template <class T>
 using EigenOutput = Eigen::Map<Eigen::Array<T, Eigen::Dynamic, 1>>;
 
-/// Calls row(call, r) for each of call.rows rows; a template argument, so that it is inlined.
+/// Calls row(call, r) for each of call.rows rows; `row` is a template argument, so that it is
+/// inlined.
 template <auto row, class Call>
 void for_eigen_rows(const Call& call) {
   if (call.threads == 1) {
@@ -27,7 +28,8 @@ void for_eigen_rows(const Call& call) {
 }  // namespace rung::peers
 
 #define RUNG_MODULE_API extern "C" __attribute__((visibility("default")))
-/// Exports row<T>(const Call<T>&, std::int64_t) of a namespace. A macro, because C names are plain.
+/// Exports row<T>(const Call<T>&, std::int64_t) of a namespace. A macro, because extern "C" names
+/// have no namespace.
 #define RUNG_EIGEN_ROWS(space)                                                            \
   RUNG_MODULE_API void rung_eigen_f32(const space::Call<float>* call) {                   \
     rung::peers::for_eigen_rows<space::row<float>>(*call);                                \

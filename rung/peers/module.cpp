@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where modules lie, and which variant of one to load.
+// Location of modules, and the variant to load.
 #include "rung/peers/module.hpp"
 
 #include <dlfcn.h>
@@ -26,7 +26,7 @@ std::string module_path(const std::string& name) {
   const std::size_t slash = self.rfind('/');
   if (slash == std::string::npos) return file;
   const std::string folder = self.substr(0, slash + 1);
-  // Installed in a folder of their own: they are no libraries to link with.
+  // Installed modules have their own folder: they are not libraries to link with.
   const std::string installed = folder + "rung/" + file;
   return access(installed.c_str(), F_OK) == 0 ? installed : folder + file;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// onednn.hpp's functions.
+// Implementation of onednn.hpp.
 #include "rung/peers/onednn.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ bool lie_alike(const ConstTensorRef& a, const ConstTensorRef& b) {
   return a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides;
 }
 
-/// Version 2 describes these with one layout for what goes in and out.
+/// Returns whether version 2 describes both operands of the operation by one layout.
 bool needs_one_layout(const Operation& operation) {
   return !library().version_3 &&
          (operation.kind == Kind::eltwise || operation.kind == Kind::layer_norm);
@@ -60,7 +60,8 @@ struct Primitive::Made {
   int threads = 0;
   Handle primitive = nullptr;
   Handle memory[max_operands] = {};
-  // Of operands in a layout of the library's: memory as given, and the primitive between the two.
+  // For operands in a layout that the library chose: the caller's memory, and the reorder primitive
+  // between the two layouts.
   Handle given[max_operands] = {};
   Handle reorder[max_operands] = {};
 
@@ -87,7 +88,8 @@ struct Primitive::Made {
     return true;
   }
 
-  /// Leaves `primitive` null when oneDNN does not have it: remembered as impossible.
+  /// Creates the primitive, or leaves `primitive` null if oneDNN does not support it, which is
+  /// cached too.
   void make(const Operation& asked, std::initializer_list<Operand> operands, int thread_count) {
     const Library& lib = library();
     operation = asked;
@@ -135,7 +137,7 @@ struct Primitive::Made {
     }
   }
 
-  /// Operand i in the layout that a primitive prefers, in memory of the library's.
+  /// Creates operand i in the layout that the primitive prefers, in memory that oneDNN owns.
   bool make_reordered(std::size_t i, Handle description) {
     const Library& lib = library();
     constexpr int of_weights = 131;
@@ -145,7 +147,7 @@ struct Primitive::Made {
     Description preferred = lib.query(description, is_result ? of_their_gradient : of_weights, 0);
     Layout as_given;
     if (preferred == nullptr || !as_given.make(tensors[i])) return false;
-    // What the library calls DNNL_MEMORY_ALLOCATE.
+    // DNNL_MEMORY_ALLOCATE.
     void* const allocate = reinterpret_cast<void*>(~std::uintptr_t{0});
     Handle reordering = nullptr;
     const bool ok = lib.memory_create(&memory[i], preferred, lib.engine, allocate) == 0 &&
@@ -157,7 +159,7 @@ struct Primitive::Made {
     return ok;
   }
 
-  /// Results after the primitive, what it reads before.
+  /// Runs the reorders: of results after the primitive, or of inputs before it.
   [[nodiscard]] bool run_reorders(bool results) const {
     const Library& lib = library();
     bool ok = true;
@@ -178,7 +180,7 @@ bool Primitive::prepare(const Operation& operation, std::initializer_list<Operan
                         int threads) {
   if (!present()) return false;
   if (made_ == nullptr || !made_->serves(operation, operands, threads)) {
-    // A primitive divides its work when it is made: by the threads that OpenMP then has.
+    // A primitive partitions its work at creation, for OpenMP's current thread count.
     const peer::ThreadCount count(threads);
     made_ = std::make_unique<Made>();
     made_->make(operation, operands, threads);

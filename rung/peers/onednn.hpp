@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneDNN, for the peers of all operators: loaded, not linked; versions 2 and 3 of its C interface
-// behind one of ours. A peer is then, in full:
+// oneDNN for the peers of all operators: loaded, not linked, with versions 2 and 3 of its C
+// interface behind one interface. A complete peer:
 //
 //   onednn::Primitive& cached() {                    // one a thread: a repeated call finds it made
 //     thread_local onednn::Primitive primitive;
@@ -22,7 +22,7 @@
 //   const Rung<Op> self{{.name = "onednn", .peer = true, .about = onednn::about,
 //                        .present = onednn::present, .supports = supports, .run = run}};
 //
-// The operands each kind takes, in any order; strides are those of the tensors, all non-zero:
+// Operands of each kind, in any order; strides are those of the tensors, all non-zero:
 //
 //   matmul       source (m x k), weights (k x n), destination (m x n)
 //   eltwise      source, destination; alpha and beta as oneDNN documents them an algorithm
@@ -54,9 +54,9 @@
 
 namespace rung::onednn {
 
-/// Returns whether the library is there with a CPU engine, and how it calls itself: "oneDNN 2.6.3,
-/// avx512_core_vnni, OpenMP". Any DNNL_MAX_CPU_ISA is lifted: a peer held back would flatter us.
-/// With our own rungs capped at AVX2 (RUNG_CPU_TARGET) it is capped too, to compare like with like.
+/// Returns whether the library is installed with a CPU engine; about() returns its name: "oneDNN
+/// 2.6.3, avx512_core_vnni, OpenMP". Any DNNL_MAX_CPU_ISA is lifted for a fair comparison. If our
+/// own rungs are capped at AVX2 (RUNG_CPU_TARGET), oneDNN is capped too.
 Support present();
 std::string about();
 
@@ -112,14 +112,14 @@ enum class Algorithm : std::uint8_t {
   log_softmax,
   // convolution
   direct,
-  direct_or_winograd,  // the library's choice
+  direct_or_winograd,  // oneDNN chooses
   // pooling
   pool_max,
-  pool_average,             // padding counts
-  pool_average_of_existing  // it does not
+  pool_average,             // includes padding in the count
+  pool_average_of_existing  // excludes it
 };
 
-/// Window of a convolution or pooling, per spatial axis; unused axes are zero.
+/// Window of a convolution or pooling, per image axis; unused axes are zero.
 struct Window {
   static constexpr int max_axes = 3;
   std::int64_t strides[max_axes] = {};
@@ -130,7 +130,7 @@ struct Window {
   bool operator==(const Window&) const = default;
 };
 
-/// Operation of a primitive.
+/// Operation of a primitive, with its parameters.
 struct Operation {
   Kind kind = Kind::matmul;
   Algorithm algorithm = Algorithm::none;
@@ -145,7 +145,7 @@ struct Operation {
   bool operator==(const Operation&) const = default;
 };
 
-/// oneDNN's numbers for the roles of operands.
+/// oneDNN's argument numbers of operands.
 enum Role : int {
   source = 1,
   source_1 = 2,
@@ -163,14 +163,14 @@ enum Role : int {
 };
 struct Operand {
   Role role;
-  ConstTensorRef tensor;  // type, shape and strides; outputs too
-  bool any = false;       // weights and their gradient: in whichever layout the library prefers
+  ConstTensorRef tensor;  // type, shape and strides; of outputs too
+  bool any = false;       // weights and their gradient: in the library's preferred layout
 };
 
-/// Returns whether an axis of a tensor is broadcast by a stride of 0, which oneDNN does not take.
+/// Returns whether an axis of a tensor is broadcast by a stride of 0, which oneDNN rejects.
 bool has_broadcast_axis(const ConstTensorRef& tensor);
 
-/// One primitive, made for an operation, its operands' layouts and a number of threads.
+/// Primitive created for an operation, its operands' layouts and a number of threads.
 class Primitive {
  public:
   Primitive();
@@ -178,7 +178,8 @@ class Primitive {
   Primitive& operator=(const Primitive&) = delete;
   ~Primitive();
 
-  /// False when oneDNN has no such primitive here (bf16 on an old processor, say).
+  /// Creates the primitive unless it is cached. Returns false if oneDNN does not support it here
+  /// (for example bf16 on an old processor).
   bool prepare(const Operation& operation, std::initializer_list<Operand> operands, int threads);
   /// Runs the operation after a prepare() that returned true: pass the operands' data in the same
   /// order. Throws Error(internal) if oneDNN reports a failure.
@@ -189,7 +190,8 @@ class Primitive {
   std::unique_ptr<Made> made_;
 };
 
-/// C = alpha op(A) op(B) + beta C of f32 matrices with contiguous rows; 0 on success.
+/// Computes C = alpha op(A) op(B) + beta C of f32 matrices with contiguous rows. Returns 0 on
+/// success.
 int sgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
           float alpha, const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
           float beta, float* c, std::int64_t ldc);

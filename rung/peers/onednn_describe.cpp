@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors of oneDNN 2 and 3.
+// Descriptors for oneDNN 2 and 3.
 #include "rung/peers/onednn_describe.hpp"
 
 #include <iterator>
@@ -12,8 +12,7 @@ constexpr int forward_inference = 96;
 constexpr int backward_all = 128;
 constexpr int backward_data = 160;
 
-/// oneDNN's numbers of the algorithms, in the order of Algorithm: those of eltwise changed with
-/// version 3.
+/// oneDNN's numbers of the algorithms, in the order of Algorithm; version 3 renumbered eltwise.
 struct Number {
   int version_2, version_3;
 };
@@ -60,7 +59,7 @@ constexpr Number numbers[] = {
 static_assert(std::size(numbers) ==
               static_cast<std::size_t>(Algorithm::pool_average_of_existing) + 1);
 
-/// 0 where it has no such type.
+/// Returns oneDNN's number of a type, or 0 if it has none.
 int data_type(DType dtype) {
   switch (dtype) {
     case DType::f16:
@@ -86,7 +85,8 @@ unsigned norm_flags(const Operation& operation) {
          (operation.shift ? (three ? 0x4u : 0x10u) : 0u);
 }
 
-/// Calls one of the library's optional functions; a missing one is a failure.
+/// Calls one of the library's optional functions and returns whether it succeeded; false if it is
+/// missing.
 template <class... Parameters, class... Arguments>
 bool succeeds(Status (*function)(Parameters...), const Arguments&... arguments) {
   return function != nullptr && function(arguments...) == 0;
@@ -159,7 +159,7 @@ bool describe_2(const Operation& op, const Layouts& x, Handle hint, Handle* made
     case Kind::matmul:
       ok = succeeds(lib.v2.matmul, o, x[source], x[weights], no_bias, x[destination]);
       break;
-    case Kind::eltwise:  // knows one layout: the peer gives both operands the same
+    case Kind::eltwise:  // has one layout: the peer gives both operands the same
       ok = succeeds(lib.v2.eltwise, o, forward, algorithm, x[source], op.alpha, op.beta);
       break;
     case Kind::binary:

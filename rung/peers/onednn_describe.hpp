@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operation of onednn.hpp in the terms of oneDNN 2 or 3: memory and primitive descriptors.
+// Memory and primitive descriptors of oneDNN 2 or 3 for an operation of onednn.hpp.
 #pragma once
 
 #include "rung/peers/onednn.hpp"
@@ -7,7 +7,7 @@
 
 namespace rung::onednn {
 
-/// A memory descriptor of either version.
+/// Memory descriptor of either version.
 class Layout {
  public:
   Layout() = default;
@@ -16,9 +16,10 @@ class Layout {
   ~Layout() {
     if (made_ != nullptr) library().v3.layout_destroy(made_);
   }
-  /// False for a type that oneDNN does not have. `any`: the library is to choose a layout.
+  /// Describes a tensor; returns false for a type that oneDNN does not support. `any`: the library
+  /// chooses the layout.
   bool make(const ConstTensorRef& tensor, bool any = false);
-  /// Null for an operand that the call does not have.
+  /// Returns the descriptor, or null for an operand that the call does not have.
   [[nodiscard]] Description get() const {
     if (!known_) return nullptr;
     return made_ != nullptr ? made_ : static_cast<Description>(buffer_);
@@ -32,7 +33,7 @@ class Layout {
 
 constexpr std::size_t max_operands = 8;
 
-/// The operands of a call, found by their role.
+/// Descriptors of the operands of a call, indexed by role.
 struct Layouts {
   Layout at[max_operands];
   Role roles[max_operands] = {};
@@ -48,8 +49,8 @@ struct Layouts {
     for (std::size_t i = 0; i < count; ++i) {
       if (roles[i] == role) return at[i].get();
     }
-    // A backward operation is described together with its forward one, whose tensors lie as their
-    // gradients do.
+    // A backward operation is described with its forward operation, whose tensors have the layout
+    // of their gradients.
     if (role == source) return (*this)[gradient_source];
     if (role == destination) return (*this)[gradient_destination];
     if (role == weights) return (*this)[gradient_weights];
@@ -57,8 +58,8 @@ struct Layouts {
   }
 };
 
-/// A primitive descriptor, for the caller to destroy; null on failure. A backward operation is
-/// described with the descriptor of the forward one it belongs to.
+/// Returns a primitive descriptor, which the caller destroys; null on failure. A backward operation
+/// needs the descriptor of its forward operation as a hint.
 Handle describe(const Operation& operation, const Layouts& layouts, Handle hint);
 
 }  // namespace rung::onednn

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneDNN's C interface, versions 2 and 3, as far as onednn.cpp uses it. Declared here because the
-// library is loaded, not linked, and its development package need not be there.
+// The part of oneDNN's C interface, versions 2 and 3, that onednn.cpp uses. Declared here because
+// the library is loaded, not linked, so that its development package is not needed.
 //
-// The versions differ in how an operation is described. Both pass descriptors by address alone, so
-// that version 2's, which are structures of the caller's, may live in a buffer of sufficient size
-// (matmul's has 2800 bytes in 2.6), and version 3's, which it allocates, in a pointer.
+// The versions differ in how an operation is described. Both pass descriptors by address, so
+// version 2's descriptors, which are caller-owned structures, may live in a sufficiently large
+// buffer (matmul's has 2800 bytes in 2.6), and version 3's, which the library allocates, in a
+// pointer.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +49,7 @@ struct Library {
   Status (*execute)(Handle primitive, Handle stream, int count, const Argument* arguments);
   Status (*reorder)(Handle* description, Description source, Handle source_engine,
                     Description destination, Handle destination_engine, Handle attributes);
-  Description (*query)(Handle description, int what, int index);  // of a primitive's tensor
+  Description (*query)(Handle description, int what, int index);  // of a primitive's operand
 
   struct {  // version 2: an operation is initialized, then described
     Status (*layout)(void* layout, int rank, const Dimension* shape, int type,
@@ -90,7 +91,7 @@ struct Library {
                       const Dimension* dilation, const Dimension* front, const Dimension* behind);
   } v2;
 
-  struct {  // version 3: a description is made at once
+  struct {  // version 3: one call describes an operation
     Status (*layout)(void** layout, int rank, const Dimension* shape, int type,
                      const Dimension* strides);
     Status (*layout_destroy)(void* layout);

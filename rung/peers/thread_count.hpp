@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ThreadCount: keeps somebody else's library on the context's number of threads for a scope.
+// ThreadCount: sets the thread count of a third-party library to the context's for a scope.
 #pragma once
 
 #include <omp.h>
@@ -8,8 +8,8 @@
 
 namespace rung::peer {
 
-/// A library's own setting is made only where it changes, and OpenMP's, which such libraries change
-/// behind the caller's back, is put back afterwards.
+/// Scoped thread count. A library's own setting is changed only if it differs; OpenMP's, which such
+/// libraries change behind the caller's back, is restored afterward.
 class ThreadCount {
  public:
   /// Sets OpenMP's thread count, for libraries without a setting of their own.
