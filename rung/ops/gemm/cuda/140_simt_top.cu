@@ -21,7 +21,8 @@ namespace {
 
 using namespace gemm_cuda;
 
-// Tile shapes; kernels take an index, because nvcc 13 cannot mangle a struct template argument.
+// Tile shapes. A kernel's template argument is an index: nvcc 13 does not accept a struct in its
+// name.
 constexpr std::array<TileShape, 3> shapes{{{.rows = 128,
                                             .columns = 256,
                                             .steps = 8,

@@ -92,11 +92,11 @@ struct Blocking {
 // Measured on a 2-core Zen 5 vCPU at 1000 to 4096. Long pieces of k pay: C is read and written once
 // for each, and a tile takes time beside its FMAs (alone in L1, short k: 45 to 80 cycles with
 // AVX-512, 20 to 30 with AVX2). f32 with one thread: 512, 1024, 2048 of k at a time 226, 234, 237
-// GFLOP/s at 2048 cubed; 2048 and 4096 of k 236 and 224 at 4096 cubed. Two threads, who share L3
-// and memory, are better off with 1024 (2048: -2 % to -4 %; 512: -3 % to -5 %). Blocks of A of half
+// GFLOP/s at 2048 cubed; 2048 and 4096 of k 236 and 224 at 4096 cubed. Two threads, which share L3
+// and memory, are faster with 1024 (2048: -2 % to -4 %; 512: -3 % to -5 %). Blocks of A of half
 // the L2 cache lose 3 % against a quarter (B and C pass through L2 as well). 8 MiB of B rather than
 // 4, so that A is packed fewer times: 2 %; 6: 0 to 2 %; 12 MiB and 16: -6 % at worst. Where tiles
-// ask for their lines (2-core Emerald Rapids vCPU, L2 of 2 MiB) 1024 of k at a time is best with
+// prefetch their lines (2-core Emerald Rapids vCPU, L2 of 2 MiB) 1024 of k at a time is best with
 // one thread, too: f32 2048 cubed 160 GFLOP/s, with 2048 of k 157; f64 79 and 73. A of 560 KiB: the
 // same.
 struct BlockLimits {
@@ -106,8 +106,8 @@ struct BlockLimits {
   std::int64_t staged_bytes = 8 << 20;
 };
 
-// A strip of B comes from L3 once for each block of A. Where others keep L3 busy, larger blocks of
-// A pay, and pieces of k short enough to leave L2 room for them. Measured on a 2-core Zen 4 vCPU
+// A strip of B is read from L3 once per block of A. If other programs keep L3 busy, larger blocks
+// of A pay, with pieces of k short enough to fit them in L2. Measured on a 2-core Zen 4 vCPU
 // (L2 of 1 MiB), alternately, 1024 of k and 576 KiB of A against the limits above: f32 1024, 2048
 // and 4096 cubed +1 %, +5 % to +8 %, +3 % with one thread, -2 % to +2 % with two; f64 2048 cubed +5
 // %, with two threads 0; AVX2 (against 768 of k and 144 KiB of A) +4 %, +4 % to +6 %, +1 %, with
