@@ -6,7 +6,7 @@
 // Changes  baseline.
 // Cost     2 k loads per element of C. A warp's 32 threads are in 32 rows: a load of A and a store
 //          of C touch 32 sectors of 32 bytes for 4 useful bytes each; a load of B touches 1 sector,
-//          the same for all lanes. The mean is 16.5 sectors per load request.
+//          the same for all lanes. Loads take 16.5 sectors per request.
 // Limits   memory transactions: below 1 % of the arithmetic peak.
 // Source   CUDA C++ Programming Guide, "Matrix multiplication", with its axes exchanged.
 #include "rung/device/tile/epilogue.hpp"

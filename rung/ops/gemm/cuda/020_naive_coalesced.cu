@@ -4,8 +4,8 @@
 // Idea     one thread computes one element of C; threadIdx.x is the column.
 // Changes  against naive_uncoalesced: only the two axes of the block are exchanged. A warp loads
 //          one element of A (1 sector, a broadcast) and 32 adjacent elements of B, and stores 32
-//          adjacent elements of C (4 fully used sectors of 32 bytes): coalesced. The mean is 2.5
-//          sectors per load request.
+//          adjacent elements of C (4 fully used sectors of 32 bytes): coalesced. Loads take
+//          2.5 sectors per request.
 // Cost     still 2 k loads per element of C, 2 loads per multiply-add; the caches serve most of
 //          them.
 // Limits   load instructions: one multiply-add in three instructions at best. The general rung: any
