@@ -24,6 +24,8 @@ cudaError_t launch_by_address(LaunchConfig config, void** arguments) {
   std::size_t all = 0;
   for (int i = 0; i < known->count; ++i) all += units(i);
   call->values.resize(all);
+  // Padding, too: launches are compared byte by byte (repetition.hpp).
+  if (all > 0) std::memset(call->values.data(), 0, all * sizeof(std::max_align_t));
   std::max_align_t* next = call->values.data();
   for (int i = 0; i < known->count; ++i) {
     std::memcpy(next, arguments[i], known->sizes[i]);
