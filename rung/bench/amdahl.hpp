@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What more processors can bring, by how much of the work they can share.
+// Speedup by more processors, for a given parallel share of the work.
 #pragma once
 
 namespace rung::bench {

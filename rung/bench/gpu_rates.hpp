@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the GPU's measuring kernels share. For files compiled by nvcc alone.
+// Helpers of the GPU's measuring kernels. For files compiled by nvcc alone.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -69,10 +69,10 @@ struct Occupancy {
   int by_blocks = no_limit;
   int by_registers = no_limit;
   int by_shared = no_limit;
-  // What a block is given, which is more than it asks for.
+  // Allocated to a block, rounded up from its request.
   int registers_per_block = 0;
   int shared_bytes_per_block = 0;
-  // Where registers are given to warps, 0 elsewhere.
+  // Registers per warp if they are allocated by warps; else 0.
   int registers_per_warp = 0;
   int warps_by_registers = 0;  // that the registers of all partitions hold
 

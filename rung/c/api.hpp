@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the C functions of every operator are made of: they check what C cannot, and turn exceptions
+// Building blocks of every operator's C functions, which check what C cannot and turn exceptions
 // into codes. Internal to the library.
 #pragma once
 

@@ -92,7 +92,7 @@ Collapsed<N> collapse(const Extents& shape, const std::array<Extents, N>& stride
     if (shape[axis] != 1) kept[count++] = axis;
   }
   if (order == AxisOrder::by_stride) {
-    // By insertion: they are few, and equal strides stay in order.
+    // Insertion sort: the axes are few, and equal strides stay in order.
     const auto denser = [&](int a, int b) {
       return std::abs(strides[0][a]) < std::abs(strides[0][b]);
     };

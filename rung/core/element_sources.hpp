@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tensor_ref.hpp makes references from: pointers, contiguous containers and objects like
-// std::mdspan, each with a type of element that rung has.
+// Sources of references for tensor_ref.hpp: pointers, contiguous containers and objects like
+// std::mdspan, each with an element type that rung supports.
 #pragma once
 
 #include <concepts>

@@ -38,7 +38,7 @@
 
 namespace rung {
 
-// What an operator's struct names but only its .cpp needs whole (any_operator.hpp): every rung
+// Types that an operator's struct names and only its .cpp needs whole (any_operator.hpp). A rung
 // includes that struct, and nvcc reads each header it brings three times.
 class Inputs;
 enum class Values : std::uint8_t;
@@ -283,7 +283,7 @@ template <class Op>
   std::vector<Refusal> refusals;
   for (const Rung<Op>* rung = Op::rungs().first; rung != nullptr; rung = rung->next) {
     const RungInfo& info = rung->info;
-    // Whether a peer takes a call shows only once its library is loaded.
+    // A peer's support is known only once its library is loaded.
     const bool answers = info.backend == context.backend() &&
                          (pick.rung.empty() || info.name == pick.rung) &&
                          (!info.peer || pick.peers);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every operator asks of its arguments, with one wording: each throws Error(invalid_argument)
-// that names the operator, the argument, what was given and what is accepted.
+// Checks of arguments that all operators share: each throws Error(invalid_argument) that names the
+// operator, the argument, the given value and the accepted ones.
 //
 // They take the cheap way first and build no string unless they throw.
 #pragma once

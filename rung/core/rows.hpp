@@ -8,7 +8,7 @@
 //   for (row < rows.count())
 //     for (i < rows.length) y[rows.offset<1>(row) + i * rows.steps[1]] = ...
 //
-// By value it is a kernel's argument; device/rows.hpp has the rest of what kernels need.
+// Kernels take it by value; device/rows.hpp has the rest of what they need.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which lines of the next rows are prefetched while other rows are read and written in a software
+// Lines of the next rows to prefetch while other rows are read and written in a software
 // pipeline.
 #pragma once
 

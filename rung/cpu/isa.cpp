@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which instruction sets this CPU has, and which of them rung may use.
+// Detection of the instruction sets of this CPU, and choice of the one that rung uses.
 #include "rung/cpu/isa.hpp"
 
 #include <hwy/targets.h>
@@ -43,7 +43,7 @@ Isa choose(Isa cap) {
 Isa isa() noexcept {
   const int known = current.load(std::memory_order_relaxed);
   if (known >= 0) return static_cast<Isa>(known);
-  // By one thread: Highway's list of disabled targets is a plain variable.
+  // One thread chooses: Highway's list of disabled targets is a plain variable.
   static const Isa chosen = choose(Isa::avx512);
   return chosen;
 }
@@ -52,7 +52,7 @@ void cap_isa(Isa cap) { choose(cap); }
 
 int vector_fmas_a_cycle() noexcept {
 #if defined(__x86_64__)
-  // Of that family only Zen 4 has AVX-512.
+  // Zen 4 alone has AVX-512 in that family.
   static const bool halves = __builtin_cpu_is("amdfam19h") != 0;
   return halves && isa() == Isa::avx512 ? 1 : 2;
 #else

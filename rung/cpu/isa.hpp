@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which instruction set the CPU rungs use: the best that this machine has, unless capped - by
+// Instruction set that the CPU rungs use: the best that this machine has, unless capped - by
 // RUNG_CPU_TARGET=scalar|avx2|avx512 in the environment, read once, or by cap_isa().
 #pragma once
 

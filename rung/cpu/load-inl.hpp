@@ -99,7 +99,7 @@ HWY_INLINE hn::Vec<StoredTag<T, D>> narrow([[maybe_unused]] D d, V values) {
   if constexpr (std::is_same_v<T, hn::TFromD<D>>) {
     return values;
   } else if constexpr (std::is_same_v<T, bf16>) {
-    // To nearest even: half of what is cut off is added first, less one where the result is even.
+    // Rounds to nearest even: adds half of the cut unit first, less one where the result is even.
     const hn::RebindToUnsigned<D> d32;
     const auto bits = hn::BitCast(d32, values);
     const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1));

@@ -71,7 +71,7 @@ HWY_INLINE V gelu(D d, V x) {
     V sum = hn::Set(d, p[9]);
 #pragma GCC unroll 9
     for (int i = 8; i >= 0; --i) sum = hn::MulAdd(sum, t, hn::Set(d, p[i]));
-    // What u * u loses to rounding would be multiplied by u^2 / 2 in the result.
+    // The rounding error of u * u would be multiplied by u^2 / 2 in the result.
     const V half = hn::Set(d, T(0.5));
     const V square = hn::Mul(u, u);
     const V lost = hn::MulSub(u, u, square);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kind of CPU this is, as far as kernels care.
+// Detection of the kind of CPU, as far as kernels depend on it.
 #include "rung/cpu/prefetch.hpp"
 
 #include <cstdio>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels do besides reading, by the kind of CPU that they run on.
+// Software prefetching, depending on the kind of CPU.
 #pragma once
 
 #include "rung/core/export.hpp"

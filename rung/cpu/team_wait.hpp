@@ -31,7 +31,7 @@ struct Tuning {
   Duration spin = microseconds(5);
   // Waiting longer than this, a thread sleeps. Waking it takes 5 to 50 us.
   Duration wait_awake = microseconds(100);
-  // As above, of a worker between calls. Those that follow each other sooner find it awake.
+  // The same for a worker between calls: calls that follow each other sooner find it awake.
   Duration idle_awake = microseconds(200);
   // A call that is worth waking a worker for: twice the time that takes, for either thread.
   Duration worth_waking = microseconds(100);
@@ -48,7 +48,7 @@ struct Tuning {
   // Then it is left out for this many times what it has lost, more where that happens again.
   int first_penalty = 4, last_penalty = 128;
   Duration memory = milliseconds(50);
-  // As above, for time in which a worker has been woken, or waited for, in vain.
+  // The same for time in which a worker has been woken, or waited for, in vain.
   int first_vain_penalty = 8, last_vain_penalty = 64;
   Duration longest_exclusion = milliseconds(500);
   Duration between_looks_at_affinity = milliseconds(100);

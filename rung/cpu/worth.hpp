@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many threads a call is worth.
+// Number of threads that pay off for a call.
 #pragma once
 
 #include <algorithm>

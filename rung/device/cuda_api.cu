@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How core reaches NVIDIA GPUs. Nothing here calls CUDA before somebody asks: a program that never
-// uses a GPU does not pay for a CUDA context.
+// Core's interface to NVIDIA GPUs. CUDA is not called before its first use: a program that never
+// uses a GPU has no CUDA context.
 #include <algorithm>
 #include <string>
 

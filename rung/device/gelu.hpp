@@ -26,7 +26,7 @@ __device__ __forceinline__ float gelu_f32(float x) {
   float sum = p[9];
 #pragma unroll
   for (int i = 8; i >= 0; --i) sum = fmaf(sum, t, p[i]);
-  // What u * u loses to rounding would be multiplied by u^2 / 2 in the result. ln 2 is in two
+  // The rounding error of u * u would be multiplied by u^2 / 2 in the result. ln 2 is in two
   // parts, the first of which has few digits: its product with n is exact.
   const float square = u * u;
   const float lost = fmaf(u, u, -square);

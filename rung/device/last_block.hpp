@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How blocks that share a result learn which of them is the last, so that it alone goes on to join
-// what they left in memory: one launch where two would be needed.
+// Detection of the last of several blocks that share a result: it combines the parts that they left
+// in memory, which saves a second launch.
 #pragma once
 
 #include "rung/device/ptx/memory.hpp"

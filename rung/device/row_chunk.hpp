@@ -178,7 +178,7 @@ inline RowChunks short_row_chunks(std::int64_t rows, int length, std::size_t ele
   const bool many = rows * warp_size > std::int64_t{2048} * context.info().sms;
   double least = 0;
   for (int lanes = warp_size; lanes >= 1 && (length + lanes - 1) / lanes <= kept; lanes /= 2) {
-    // What the threads of a block take at once is in shared memory at once.
+    // Rows that the threads of a block process at once are in shared memory at once.
     const std::int64_t at_once = std::int64_t{threads / lanes} * length;
     if (lanes < warp_size && at_once * static_cast<std::int64_t>(element) > bytes) break;
     const RowChunks chunks{.rows = rows, .length = length, .group = 1, .lanes = lanes};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of the two compilers is reading a kernel's source. Everything in device/ lives in an inline
+// Name of the compiler that reads a kernel's source. Everything in device/ is in an inline
 // namespace named after it: the same function compiled for the chip and for the simulator is then
 // two symbols, and the linker cannot replace one by the other.
 #pragma once

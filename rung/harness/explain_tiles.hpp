@@ -18,9 +18,9 @@ namespace rung {
 
 struct ExplainTile {
   std::string_view rung;
-  // Of C, whose sums stay in registers while A and B go by. 0: all rows, or columns.
+  // Extents of the tile of C whose sums stay in registers. 0: all rows, or all columns.
   double rows = 0, columns = 0;
-  // Of C, for which pieces of A and B stay in a cache. 0: likewise.
+  // Extents of the tile of C whose parts of A and B stay in a cache. 0: all rows or columns.
   double cache_rows = 0, cache_columns = 0;
   bool sums_move = false;  // each multiply-add loads its sum, and stores it
 };

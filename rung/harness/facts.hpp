@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator says of a problem before any rung runs: extents, parameters, reuse. `rung
-// explain` prints it above the ladder.
+// Statements of an operator about a problem that hold for every rung: extents, parameters, reuse.
+// `rung explain` prints them above the ladder.
 //
 //   std::vector<std::string> facts_of(const Problem& problem) { ... }   // a sentence each
 //   const Facts<Conv> facts{facts_of};

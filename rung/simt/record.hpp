@@ -143,7 +143,7 @@ struct PartlyRecorded {
   std::uint64_t launches = 0;
   std::uint64_t recorded = 0;
   std::uint64_t first = 0;  // launches from its first one on that were recorded without a gap
-  // Of the recorded launches that skipped blocks; 0: none did.
+  // Blocks of the recorded launches that skipped some; 0: no launch did.
   std::uint64_t blocks = 0;
   std::uint64_t recorded_blocks = 0;
 };

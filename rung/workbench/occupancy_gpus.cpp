@@ -63,7 +63,7 @@ std::string gpus_table(const std::vector<OnGpu>& all, bool every_size) {
       table.add({one.gpu.name, capability, "", "", "", "", "", one.why_not});
       continue;
     }
-    // Of several best sizes, the largest: it needs the fewest blocks.
+    // The largest of several best sizes needs the fewest blocks.
     const auto best = std::max_element(
         one.sizes.rbegin(), one.sizes.rend(),
         [](const auto& a, const auto& b) { return a.occupancy.occupancy < b.occupancy.occupancy; });

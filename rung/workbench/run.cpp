@@ -27,7 +27,7 @@ struct Options {
   int threads = 0;
   int device = 0;
   bool force = false;
-  // By argument name; addresses of map elements are stable.
+  // Keys are argument names; addresses of map elements are stable.
   std::map<std::string, std::string> files;
   std::map<std::string, double> numbers;
   std::map<std::string, std::string> texts;

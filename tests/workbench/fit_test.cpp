@@ -6,7 +6,11 @@
 
 #include <cmath>
 #include <random>
+#include <string>
+#include <utility>
 #include <vector>
+
+#include "rung/harness/any_operator.hpp"
 
 namespace rung::workbench {
 namespace {
@@ -86,6 +90,27 @@ TEST_P(Fits, LeaveWhatNoSampleHasAsItWas) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, Fits, testing::Values(Backend::cpu, Backend::simt),
                          [](const auto& one) { return std::string(to_string(one.param)); });
+
+/// A survey of "right", and of "one_unit" at half of its time if that kernel existed then.
+std::vector<SurveyRow> survey_of(int problems, bool has_one_unit) {
+  constexpr double seconds = 0.1;
+  std::vector<SurveyRow> rows(static_cast<std::size_t>(problems));
+  for (SurveyRow& row : rows) {
+    row.problem = "f32 4x64";
+    row.times = {{"right", seconds}};
+    if (has_one_unit) row.times.emplace_back("one_unit", seconds / 2);
+  }
+  return rows;
+}
+
+TEST(OperatorFits, TakeAKernelThatASurveyLacksForANewerOne) {
+  const OperatorFit fit = fit_operator(
+      find_operator("fake"), {survey_of(60, false), survey_of(8, true)}, {}, Context::cpu(1));
+  EXPECT_EQ(fit.samples.at("one_unit"), 8);
+  EXPECT_LT(fit.errors.at("one_unit"), 0.05);
+  EXPECT_LT(fit.errors.at("right"), 0.05);
+  EXPECT_EQ(fit.fitted.wrong.size(), 0);
+}
 
 }  // namespace
 }  // namespace rung::workbench

@@ -7,7 +7,7 @@
 //
 // Pixels are counted from (image, h, w) on, along w first, within a window of positions: on each
 // spatial axis from lower to extent - 1 + upper, in steps; then the next row, then the next image.
-// What is read is the pixel `offsets` further on; what does not exist is zero. For a filter of f
+// The pixel `offsets` further on is read; pixels outside the image are zero. For a filter of f
 // taps with padding p and dilation d: lower = -p, upper = p - (f - 1) d, steps = the convolution's
 // stride, offsets = tap * d, and the pixels are those of the output, in their order.
 #pragma once

@@ -32,7 +32,7 @@
 //                   are dense. 16-bit types only, here and below.
 //   MN-major, none  pieces of 8 k by 16 bytes (8 rows), dense. `stride` leads to the next along the
 //                   rows, `leading` along K.
-// What tensor_load writes with the same swizzle has these layouts.
+// tensor_load with the same swizzle writes these layouts.
 #pragma once
 
 #include <cstdint>

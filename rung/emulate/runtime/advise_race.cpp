@@ -229,7 +229,7 @@ void advise_race(Finding& race) {
   const record::Racers& racers = race.racers;
   const bool same = pair.first == pair.second;
   const bool atomic = race.message.find("updates atomically") != std::string::npos;
-  // Of many readers, the recorder keeps only one, which may not be the racing one.
+  // The recorder keeps only one of many readers, which may not be the racing one.
   const bool seen = racers.both_write || racers.across_blocks || knows_both(race);
   const auto updates = [&](const Statement& one) {
     return update_of(*pair.tree, one, race.object.name, false);

@@ -19,7 +19,7 @@ struct BlockHeader {
   std::uint64_t pool = 0;   // exported pool to which it belongs; 0: none
   std::int32_t device = 0;
   std::uint32_t compression = 0;
-  // Of an event: numbers of its latest record and its latest completed record.
+  // Numbers of an event's latest record and of its latest completed record.
   std::uint64_t recorded = 0, reached = 0;
 };
 

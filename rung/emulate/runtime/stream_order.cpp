@@ -62,7 +62,7 @@ struct Order {
   std::mutex mutex;
   std::vector<std::uint32_t> numbers;  // by slot: number of the last work
   std::vector<std::size_t> free_slots;
-  // By stream; per-thread default streams by the address of a thread's variable.
+  // Keys are streams; for a per-thread default stream, the address of a thread's variable.
   std::map<const void*, Track> tracks;
   std::map<const void*, std::string> created;  // where the streams were created
   std::unordered_map<cudaEvent_t, EventState> events;

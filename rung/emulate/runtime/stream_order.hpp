@@ -50,7 +50,7 @@ struct StreamWork : std::enable_shared_from_this<StreamWork> {
   bool in_graph = false;
   bool synchronous = false;  // enqueued by a call like cudaMemcpy, which may wait for it
   bool waits = false;        // the call waits for it
-  // Of a copy: pageable memory at an end, which is no longer accessed when the call returns.
+  // Ends of a copy in pageable memory, which is no longer accessed when the call returns.
   bool from_pageable = false, to_pageable = false;
   std::string vain_wait;         // its stream's wait for an unrecorded event; "": none
   bool polls = false;            // a kernel that has waited for unknown other work

@@ -445,7 +445,7 @@ class Recorder {
   std::set<std::tuple<Kind, std::uint16_t, std::uint16_t, GuessPlace, std::uint8_t>> told_;
   std::unordered_map<std::uintptr_t, std::uint16_t> numbers_;  // of sites
   std::vector<SiteCount> counts_;                              // by site number
-  // By site number: the last shared load of a list.
+  // The last shared load of a list, indexed by site number.
   struct LastLoad {
     std::uint32_t stretch = 0, lanes = 0;
     std::uint32_t first = 0, last = 0;  // units of the first and the last lane

@@ -183,7 +183,7 @@ inline constexpr bool is_rung_policy = std::is_same_v<std::remove_cvref_t<T>, ho
 template <class Algorithm>
 struct rung_algorithm {
   template <class First, class... Others>
-  // By value, so that arrays decay to pointers.
+  // Parameters are taken by value, so that arrays decay to pointers.
   auto operator()(First first, Others... others) const {
     if constexpr (is_rung_policy<First>) {
       return Algorithm::run(first, others...);

@@ -63,7 +63,7 @@ inline PoolAxis axis_of(std::string_view op, std::string_view where, std::int64_
     reject(op, fmt::format("{}: padding {} of windows that span {}; accepted: up to half of that",
                            where, axis.padding, span));
   }
-  // As PyTorch: ceil mode adds a partial window, unless it would begin beyond the image.
+  // Ceil mode adds a partial window, unless it would begin beyond the image (PyTorch's rule).
   const std::int64_t room =
       axis.in + 2 * axis.padding + (window.ceil_mode ? axis.stride - 1 : 0) - span;
   if (room < 0) {

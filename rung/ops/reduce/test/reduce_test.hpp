@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reduce's tests share.
+// Helpers of reduce's tests.
 #pragma once
 
 #include "rung/ops/reduce/op/reduce.hpp"

@@ -108,8 +108,8 @@ Transpose::Moves moves_of(const TensorRef& y, const ConstTensorRef& x, const Ext
     moves.run = take(axes, last).extent;
   }
   const Axis rows = take(axes, axes.rank - 1);  // y's strides are in descending order
-  // Of the remaining axes, columns are the axis along which x is densest; a repeated axis (stride
-  // 0) is served by the cache.
+  // Columns are the remaining axis along which x is densest; a repeated axis (stride 0) is served
+  // by the cache.
   int densest = -1;
   for (int axis = 0; axis < axes.rank; ++axis) {
     const std::int64_t stride = std::abs(axes.strides[1][axis]);

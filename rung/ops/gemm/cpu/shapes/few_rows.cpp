@@ -139,7 +139,7 @@ void few_rows(const Call& call, Context& context) {
   const int threads = threads_worth(call, context.threads());
   const std::int64_t groups = ceil_div(call.m, ks.tile_rows);
   const std::int64_t block_k = few_rows_block(call.m);
-  // As many columns as have sums that fill two thirds of L1.
+  // Columns whose sums fill two thirds of L1.
   constexpr std::int64_t size = sizeof(T);
   const std::int64_t chunk =
       std::max<std::int64_t>(512, (32 << 10) / (call.m * size) / run_columns * run_columns);
