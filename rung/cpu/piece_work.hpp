@@ -7,15 +7,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "rung/core/dtype.hpp"
+#include "rung/core/type_path.hpp"
 #include "rung/core/work.hpp"
 
 namespace rung::cpu {
-
-/// Returns the path of a type: what is widened, and f64, have rates of their own.
-inline std::string_view type_path(DType type) {
-  return type == DType::f64 ? "f64" : size_of(type) == 2 ? "16-bit" : "";
-}
 
 /// Returns the facts of so many pieces, which have so many elements in all.
 inline Work piece_work(Amount pieces, Amount elements, Amount threads, std::string_view path) {

@@ -9,18 +9,12 @@
 
 #include "rung/core/bounds.hpp"
 #include "rung/core/context.hpp"
-#include "rung/core/dtype.hpp"
 #include "rung/core/integer.hpp"
+#include "rung/core/type_path.hpp"
 #include "rung/core/work.hpp"
 #include "rung/device/resident.hpp"
 
 namespace rung::inline RUNG_TARGET {
-
-/// Returns the path of a type: those that take more or fewer instructions per byte than f32 have
-/// rates of their own.
-inline std::string_view type_path(DType type) {
-  return type == DType::f64 ? "f64" : size_of(type) == 2 ? "16-bit" : "";
-}
 
 /// Returns the path of rows that are read more than once: later reads hit caches up to `cached`
 /// elements.

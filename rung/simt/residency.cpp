@@ -209,6 +209,7 @@ void Worker::choose_recording(std::uint64_t position) {
     // Blocks of this launch wait for each other, so none is skipped: this one is recorded if the
     // resident ones are.
     sampling.give_up();
+    if (recorder_ == nullptr) sampling.leave_out();
     return;
   }
   const bool recorded = sampling.records(state_->block_index(position, 0));

@@ -66,6 +66,7 @@ CASES = {
              None),
     "neighbors": ({"BODY": "out[i] = last[threadIdx.x ^ 1]; if (threadIdx.x == 0 && i > 0) out[i - 1] = i;"}, [], 66,
                   ["race (global)"], None),
+    "distant": ({"BODY": "const_cast<float*>(in)[i + 100 * 256] = 0; " + REGULAR}, [], 66, ["race (global)"], None),
     "late": ({"BODY": REGULAR + " last[threadIdx.x ^ 32] = 0;"}, [], 66, ["race (shared)"], None),
     # Blocks that may hand something on to each other.
     "counter": ({"BODY": REGULAR + " if (threadIdx.x == 0) atomicAdd((int*)where, 0);"}, [], 0, [], False),

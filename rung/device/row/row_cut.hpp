@@ -18,7 +18,7 @@
 // Shapes   any length, also below a pack. A stage has cut_row_bytes() bytes, from a multiple of 16
 //          bytes on.
 // Owners   thread 0 issues the bulk copies; the lanes of one warp own the edges, up to 2 packs.
-// Cost     two loads of a warp per row beside the bulk copy, whatever the alignment.
+// Cost     one load of a warp per row beside the bulk copy, whatever the alignment.
 #pragma once
 
 #include <cstdint>

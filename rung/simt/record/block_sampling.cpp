@@ -2,6 +2,8 @@
 // Selects the blocks of a regular launch that are recorded.
 #include "rung/simt/record/block_sampling.hpp"
 
+#include <cmath>
+
 #include "rung/simt/random.hpp"
 #include "rung/simt/record/session.hpp"
 
@@ -42,6 +44,15 @@ bool BlockSampling::is_inner(const Position& block) const {
   return true;
 }
 
+bool BlockSampling::measures_distance(const Position& block) const {
+  if (extent_[1] != 1 || extent_[2] != 1) return false;
+  // The first m blocks, the last m and every m-th: r and q m are at a distance of q m - r, and 0
+  // and one of the last at a distance of N - m and more.
+  const auto m = static_cast<std::uint64_t>(std::ceil(std::sqrt(static_cast<double>(extent_[0]))));
+  const std::uint64_t number = block.at[0];
+  return number < m || number % m == 0 || number + m >= extent_[0];
+}
+
 bool BlockSampling::is_known() const {
   constexpr std::uint64_t edges = 2;
   for (int axis = 0; axis < axes; ++axis) {
@@ -53,7 +64,7 @@ bool BlockSampling::is_known() const {
 bool BlockSampling::records(const dialect::uint3& index) {
   if (!possible_ || !regular()) return true;
   const Position block{{index.x, index.y, index.z}};
-  if (!is_inner(block)) return true;
+  if (!is_inner(block) || measures_distance(block)) return true;
   const Position group{{index.x / 2, index.y / 2, index.z / 2}};
   if (mix(linear(group) + 1) % groups_per_sample == 0) return true;
   if (findings_added() != findings_before_) {
@@ -65,6 +76,11 @@ bool BlockSampling::records(const dialect::uint3& index) {
   if (first_did_.requests * blocks_ < requests_worth_sampling) return true;
   ++left_out_;
   return false;
+}
+
+void BlockSampling::leave_out() {
+  const std::lock_guard lock(mutex_);
+  ++left_out_;
 }
 
 bool BlockSampling::learn_slopes(const Position& block, std::uint64_t addresses) {

@@ -5,9 +5,9 @@
 // Each recorded block leaves a fingerprint: a hash of its requests without addresses, and a
 // weighted sum of its global addresses. In a regular launch all inner blocks have one hash and
 // affine sums; any irregular access (a loaded index, a data-dependent trip count, a guard that cuts
-// some block) changes either. Blocks at an edge of the grid and a fixed sample of groups of 2 x 2 x
-// 2 blocks are always recorded. The first block that does not match ends the sampling: all later
-// blocks are recorded.
+// some block) changes either. Blocks at an edge of the grid, a fixed sample of groups of 2 x 2 x 2
+// blocks, and in a one-dimensional grid a pair of blocks at every distance are always recorded. The
+// first block that does not match ends the sampling: all later blocks are recorded.
 #pragma once
 
 #include <atomic>
@@ -59,6 +59,8 @@ class BlockSampling {
   [[nodiscard]] bool possible() const { return possible_; }
   /// Returns true if the block must be recorded. Called once per block.
   bool records(const dialect::uint3& index);
+  /// Counts a block that runs unrecorded beside one that records() skipped.
+  void leave_out();
   /// Adds the fingerprint of a recorded block that has ended.
   void note(const dialect::uint3& index, const BlockFingerprint& block);
   /// Records all later blocks: the launch is not regular, or blocks may depend on each other.
@@ -73,6 +75,8 @@ class BlockSampling {
     std::uint64_t at[axes];
   };
   [[nodiscard]] bool is_inner(const Position& block) const;
+  /// Returns true for blocks of a one-dimensional grid of which two are at any given distance.
+  [[nodiscard]] bool measures_distance(const Position& block) const;
   [[nodiscard]] std::uint64_t linear(const Position& block) const;
   /// Derives address slopes between adjacent blocks. Returns true if one of them was unknown.
   bool learn_slopes(const Position& block, std::uint64_t addresses);

@@ -288,9 +288,6 @@ std::string one_partly_recorded(const PartlyRecorded& kernel) {
   Fields out;
   out.text("kernel", kernel.kernel).number("launches", kernel.launches);
   out.number("recorded", kernel.recorded).number("first", kernel.first);
-  if (kernel.blocks != 0) {
-    out.number("blocks", kernel.blocks).number("recorded_blocks", kernel.recorded_blocks);
-  }
   return out.whole();
 }
 

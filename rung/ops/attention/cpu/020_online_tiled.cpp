@@ -94,7 +94,7 @@ void attend(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t firs
 Work work(const Attention::Args& args, const Context&) {
   const auto heads = static_cast<double>(args.batch() * args.heads());
   return cpu::piece_work(heads * static_cast<double>(args.queries()), heads * args.visible_pairs(),
-                         1, cpu::type_path(args.q.dtype));
+                         1, type_path(args.q.dtype));
 }
 
 void run(const Attention::Args& args, Context& context) {

@@ -101,7 +101,7 @@ Work work(const Attention::Args& args, const Context& context) {
   Work work =
       cpu::piece_work(args.batch() * args.kv_heads() * ceil_div(stacked_rows(args), block_rows),
                       operations_of(args) / block_rows, useful_threads(args, context.threads()),
-                      cpu::type_path(args.q.dtype));
+                      type_path(args.q.dtype));
   work.operations = operations_of(args);
   return work;
 }

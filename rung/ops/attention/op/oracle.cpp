@@ -10,7 +10,7 @@
 #include "rung/core/rounding.hpp"
 #include "rung/harness/inputs.hpp"
 #include "rung/ops/attention/op/attention.hpp"
-#include "rung/ops/attention/op/mask.hpp"
+#include "rung/ops/attention/shared/mask.hpp"
 
 namespace rung {
 namespace {
@@ -58,7 +58,8 @@ class Reference {
     if (args_.has_lengths()) {
       length = key_length(args_.options.key_lengths.view<const std::int32_t, 1>()(b), length);
     }
-    const std::int64_t seen = visible_keys(i, args_.queries(), length, args_.options.causal);
+    const std::int64_t seen =
+        KeyMask<std::int64_t>{args_.queries(), length, args_.options.causal}.visible(i);
     score_.assign(static_cast<std::size_t>(seen), 0);
     error_.assign(static_cast<std::size_t>(seen), 0);
     is_nan_ = false;

@@ -11,7 +11,7 @@
 #include "rung/harness/any_operator.hpp"
 #include "rung/harness/problem_writer.hpp"
 #include "rung/ops/attention/op/attention.hpp"
-#include "rung/ops/attention/op/mask.hpp"
+#include "rung/ops/attention/shared/mask.hpp"
 
 namespace rung {
 namespace {

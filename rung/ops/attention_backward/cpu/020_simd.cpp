@@ -7,8 +7,8 @@
 // Changes  Vector code and register tiles: 16 multiply-adds per 8 loads (AVX-512) instead of one
 //          per two. Sums of dK and dV stay in L2 during the loop over queries; sums of dQ, for all
 //          queries of a group of heads, are updated once per tile of keys.
-// Cost     6 D + 4 Dv operations per (query, key) pair. Per tile, converting Q and dO and updating
-//          dQ's sums take 1 to 2 % of the products' time.
+// Cost     6 D + 4 Dv operations per (query, key) pair. Converting Q and dO and updating dQ's
+//          sums adds few operations per tile.
 // Limits   All valid arguments; one thread. The sums of dQ take as much memory as Q in f32.
 // Source   T. Dao, FlashAttention-2, 2023, algorithm 2; K. Goto & R. van de Geijn, Anatomy of
 //          high-performance matrix multiplication, 2008, for register tiles.

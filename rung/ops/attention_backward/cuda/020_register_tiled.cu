@@ -7,7 +7,7 @@
 //          accumulates dq. Blocks write disjoint elements, without atomics.
 // Changes  No P or dS matrix in global memory. A thread computes 4 x 4 pairs and 4 x 8 elements of
 //          a gradient (4 x 4 in f64): 16 multiply-adds per two 4-element loads, 32 per three.
-// Cost     10 D + 4 Dv operations per pair, because both kernels compute S and dP; each piece of
+// Cost     8 D + 6 Dv operations per pair, because both kernels compute S and dP; each piece of
 //          128 columns (f64: 64) of a gradient recomputes them. Q, K, V and dout are read once per
 //          64 rows of the outer loop.
 // Limits   All valid arguments. Multiply-adds on CUDA cores have an eighth of the throughput of

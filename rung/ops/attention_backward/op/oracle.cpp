@@ -9,13 +9,11 @@
 #include "rung/core/rounding.hpp"
 #include "rung/harness/inputs.hpp"
 #include "rung/ops/attention_backward/op/attention_backward.hpp"
-#include "rung/ops/attention_backward/op/mask.hpp"
+#include "rung/ops/attention/shared/mask.hpp"
 
 namespace rung {
 namespace {
 
-using attention_mask::key_length;
-using attention_mask::KeyMask;
 
 /// Roundoff of p and ds kept in the type of q, and their underflow threshold.
 struct KeptWeights {

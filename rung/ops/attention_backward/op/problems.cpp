@@ -16,13 +16,11 @@
 #include "rung/harness/problem_writer.hpp"
 #include "rung/ops/attention/attention.hpp"
 #include "rung/ops/attention_backward/op/attention_backward.hpp"
-#include "rung/ops/attention_backward/op/mask.hpp"
+#include "rung/ops/attention/shared/mask.hpp"
 
 namespace rung {
 namespace {
 
-using attention_mask::key_length;
-using attention_mask::KeyMask;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
@@ -187,6 +185,7 @@ std::vector<Problem> AttentionBackward::check_problems(Backend backend) {
       "f64 1x2x9x20,keys=12,causal",              //
       "f64 5x2x3x8,kv=1,keys=9,lengths,special",  //
       "f64 1x1x66x7,keys=65",                     //
+      "f64 1x1x5x70,dv=66",                       //
       "f64 5x1x4x8,keys=5,lengths,causal",        //
       "f16 1x1x16x64",                            //
       "f16 1x4x20x32,kv=2,causal",                //

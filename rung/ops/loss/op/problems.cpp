@@ -128,6 +128,12 @@ std::vector<Problem> Loss::check_problems(Backend backend) {
       "f32 3000x70,squared",
   });
   problems.insert(problems.end(), larger.begin(), larger.end());
+  if (backend == Backend::cuda) {
+    // Clusters that loop over rows.
+    const std::vector<Problem> rounds =
+        Problem::parse_all({"f32 1000x16501,losses,smoothing=0.1", "bf16 400x66003,ignored"});
+    problems.insert(problems.end(), rounds.begin(), rounds.end());
+  }
   return problems;
 }
 

@@ -107,7 +107,8 @@ std::vector<Problem> Norm::check_problems(Backend backend) {
     // Clusters that loop over rows.
     const std::vector<Problem> rounds =
         Problem::parse_all({"f32 150x20480,gamma,beta,residual,sum", "f32 35x131072,gamma,beta",
-                            "bf16 35x131072,gamma,beta,f32_weights", "bf16 9x40000,rms,gamma"});
+                            "bf16 35x131072,gamma,beta,f32_weights", "bf16 9x40000,rms,gamma",
+                            "f32 3200x2051,gamma,beta,stats,in_place", "bf16 800x20003,gamma"});
     problems.insert(problems.end(), rounds.begin(), rounds.end());
   }
   return problems;

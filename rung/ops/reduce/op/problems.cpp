@@ -138,6 +138,8 @@ std::vector<Problem> Reduce::check_problems(Backend backend) {
       "f32 9000x3,axes=0",                       //
       "f32 3x1301,axes=0",                       // few long rows
       "bf16 6x1030,argmax,axes=0",               //
+      "f64 2x5x1034,min,axes=1",                 //
+      "f16 2x33x1030,axes=1",                    //
       "f32 200x3,norm,axes=1",                   // short rows
       "f64 70x4,argmin,axes=1,nan,out=i32",      //
       "bf16 300x12,axes=1",                      //

@@ -7,7 +7,7 @@
 #include "rung/core/dtype.hpp"
 #include "rung/core/view.hpp"
 #include "rung/ops/attention/op/attention.hpp"
-#include "rung/ops/attention/op/mask.hpp"
+#include "rung/ops/attention/shared/mask.hpp"
 
 namespace rung::attention_cpu {
 
@@ -48,7 +48,7 @@ struct Heads {
     return key_lengths.data != nullptr ? key_length(key_lengths(b), keys) : keys;
   }
   [[nodiscard]] std::int64_t visible(std::int64_t b, std::int64_t i) const {
-    return visible_keys(i, queries, length(b), causal);
+    return KeyMask<std::int64_t>{queries, length(b), causal}.visible(i);
   }
   void write_lse(std::int64_t b, std::int64_t h, std::int64_t i, Sum value) const {
     if (lse.data != nullptr) lse(b, h, i) = value;

@@ -11,7 +11,7 @@
 #include "rung/device/device.hpp"
 #include "rung/device/ptx/thread.hpp"
 #include "rung/ops/attention/op/attention.hpp"
-#include "rung/ops/attention/op/mask.hpp"
+#include "rung/ops/attention/shared/mask.hpp"
 
 namespace rung::attention_cuda::inline RUNG_TARGET {
 
@@ -45,7 +45,7 @@ struct Heads {
   /// Returns the number of keys, counted from the first, that query i sees.
   [[nodiscard]] __device__ __forceinline__ std::int64_t visible(std::int64_t b,
                                                                 std::int64_t i) const {
-    return visible_keys(i, queries(), length(b), causal);
+    return KeyMask<std::int64_t>{queries(), length(b), causal}.visible(i);
   }
   __device__ __forceinline__ void write_lse(std::int64_t b, std::int64_t h, std::int64_t i,
                                             Sum value) const {

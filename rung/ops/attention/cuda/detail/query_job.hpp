@@ -49,7 +49,8 @@ struct QueryJob {
   }
   /// Returns the number of the `length` keys that a query sees.
   [[nodiscard]] __device__ __forceinline__ int visible(int query, int length) const {
-    return static_cast<int>(visible_keys(query, queries(), length, heads.causal));
+    const KeyMask<std::int64_t> mask{queries(), length, heads.causal};
+    return static_cast<int>(mask.visible(query));
   }
 
   /// Returns the queries of block `number`.

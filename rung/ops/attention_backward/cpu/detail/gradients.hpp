@@ -8,7 +8,7 @@
 #include "rung/core/dtype.hpp"
 #include "rung/core/view.hpp"
 #include "rung/ops/attention_backward/op/attention_backward.hpp"
-#include "rung/ops/attention_backward/op/mask.hpp"
+#include "rung/ops/attention/shared/mask.hpp"
 
 namespace rung::attention_backward_cpu {
 
@@ -48,9 +48,9 @@ struct Gradients {
     if (args.has_lengths()) key_lengths = args.options.key_lengths.view<const std::int32_t, 1>();
   }
 
-  [[nodiscard]] attention_mask::KeyMask<std::int64_t> mask(std::int64_t b) const {
+  [[nodiscard]] KeyMask<std::int64_t> mask(std::int64_t b) const {
     const std::int64_t length =
-        key_lengths.data != nullptr ? attention_mask::key_length(key_lengths(b), keys) : keys;
+        key_lengths.data != nullptr ? key_length(key_lengths(b), keys) : keys;
     return {queries, length, causal};
   }
   /// Returns sum_c dout o of a query.

@@ -21,8 +21,8 @@ inline std::int64_t rows_of_group(const AttentionBackward::Args& args) {
 struct KeyRange {
   std::int64_t b, g;
   std::int64_t first_key, last_key;
-  /// Null: the range covers all keys, and dq is written. Else the destination of unscaled sums of
-  /// dq, in rows of sum_pitch() elements.
+  /// Null: the range covers all keys, and dq is written. Else the destination of sums of dq, in
+  /// rows of sum_pitch() elements.
   void* partial_dq = nullptr;
 };
 

@@ -12,11 +12,10 @@
 #include "rung/device/device.hpp"
 #include "rung/device/ptx/thread.hpp"
 #include "rung/ops/attention_backward/op/attention_backward.hpp"
-#include "rung/ops/attention_backward/op/mask.hpp"
+#include "rung/ops/attention/shared/mask.hpp"
 
 namespace rung::attention_backward_cuda::inline RUNG_TARGET {
 
-using attention_mask::KeyMask;
 
 template <class T>
 struct Gradients {
@@ -41,7 +40,7 @@ struct Gradients {
   template <class Index = std::int64_t>
   [[nodiscard]] __device__ __forceinline__ KeyMask<Index> mask(std::int64_t b) const {
     const std::int64_t length =
-        key_lengths.data != nullptr ? attention_mask::key_length(key_lengths(b), keys()) : keys();
+        key_lengths.data != nullptr ? key_length(key_lengths(b), keys()) : keys();
     return {static_cast<Index>(queries()), static_cast<Index>(length), causal};
   }
 };

@@ -275,7 +275,7 @@ Work work(const Norm::Args& args, const Context& context) {
           .resident = plan.per_sm,
           .rounds = rows,
           .steps = rows * plan.threads,
-          .path = size_of(args.x.dtype) == 2 ? "16-bit" : ""};
+          .path = type_path(args.x.dtype)};
 }
 
 void run(const Norm::Args& args, Context& context) {
