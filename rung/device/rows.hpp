@@ -19,8 +19,10 @@
 //               x, y);
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "rung/core/bounds.hpp"
 #include "rung/core/integer.hpp"
@@ -39,6 +41,7 @@ struct RowBlock {
   int threads = 32;  // a row: a power of two
   int rows = 1;      // a block
   std::size_t shared_bytes = 0;
+  int packs = 0;  // per thread, where kernels differ by them
 };
 
 /// Threads for rows of `packs` loads each: about `packs_a_thread` of them a thread, blocks of at
@@ -51,6 +54,36 @@ inline RowBlock row_block(std::int64_t packs, int packs_a_thread, int min_thread
   }
   block.rows = larger(1, 128 / block.threads);
   return block;
+}
+
+inline constexpr int short_row_threads = 128;  // per block, for rows of a warp or less
+
+/// Returns the block for rows of a warp or less, whose kernels exist for `counts` packs per thread,
+/// ascending: the one that leaves the fewest pack slots idle, of those the one with the most
+/// threads. The last count times a warp must hold the row.
+template <std::size_t N>
+RowBlock short_row_block(std::int64_t packs, const std::array<int, N>& counts) {
+  constexpr int min_threads = 2;
+  RowBlock best;
+  std::int64_t fewest = 0;
+  for (int threads = warp_size; threads >= min_threads; threads /= 2) {
+    for (const int count : counts) {
+      const std::int64_t slots = std::int64_t{threads} * count;
+      if (slots < packs || (fewest != 0 && slots >= fewest)) continue;
+      best = {.threads = threads, .rows = short_row_threads / threads, .packs = count};
+      fewest = slots;
+    }
+  }
+  return best;
+}
+
+/// Calls f<count>() for the count of `block`, one of `counts`.
+template <auto counts, class F>
+void with_packs_per_thread(const RowBlock& block, F&& f) {
+  [&]<std::size_t... i>(std::index_sequence<i...>) {
+    ((block.packs == counts[i] ? f.template operator()<counts[i]>() : void()), ...);
+  }
+  (std::make_index_sequence<counts.size()>{});
 }
 
 /// kernel(rows, arguments...), with as many blocks as there are rows for, or the most a grid may

@@ -51,9 +51,32 @@ __device__ __forceinline__ void register_row(const T* x, Y* y, std::int64_t leng
   for (int k = 0; k < packs; ++k) out.store(pack_index<kind, packs>(k), finish(values[k]));
 }
 
-template <class P, int packs, int threads, RowKind kind>
-__global__ void __launch_bounds__(threads, max_threads / threads)
-    softmax_registers_single_read(Rows<2> rows, P p) {
+/// Computes regular rows of a warp or less, `packs` packs per thread. `packed`: elements stay in
+/// registers in the type of x.
+template <class P, int packs, bool packed>
+__global__ void __launch_bounds__(short_row_threads, max_threads / short_row_threads)
+    softmax_registers_short(Rows<2> rows, P p) {
+  using Sum = typename P::Sum;
+  constexpr RowKind kind = RowKind::regular;
+  auto& totals = shared<RowValues<Total<Sum>>>();
+  const MergePowers<Sum> merge{Power<Sum>(p.scale)};
+  for_each_row(rows.count(), [&](std::int64_t row, bool exists) {
+    const auto* x = p.x + (exists ? rows.template offset<0>(row) : 0);
+    auto* y = p.y + (exists ? rows.template offset<1>(row) : 0);
+    const std::int64_t length = exists ? rows.length : 0;
+    if constexpr (packed) {
+      constexpr PackedWords* no_stage = nullptr;
+      packed_row<packs, 0, kind>(
+          x, y, length, 0, p, merge.power, no_stage,
+          [&](const Total<Sum>& mine) { return merge(mine, static_cast<int>(blockDim.x)); });
+    } else {
+      register_row<packs, kind>(x, y, length, 0, p, merge, totals, 0);
+    }
+  });
+}
+
+template <class P, int packs, RowKind kind>
+__global__ void __launch_bounds__(max_threads) softmax_registers_single_read(Rows<2> rows, P p) {
   using Sum = typename P::Sum;
   auto& totals = shared<RowValues<Total<Sum>>>();
   const MergePowers<Sum> merge{Power<Sum>(p.scale)};
@@ -98,8 +121,16 @@ Support supports(const Softmax::Args& args, const Context&) {
   return fits ? supported : unsupported("the row exceeds a block's registers");
 }
 
+/// Packs per thread for which kernels of short regular rows exist.
 template <class T>
-RowBlock block_of(const Softmax::Args& args) {
+inline constexpr auto short_packs = std::array{3, 4, 5, 6, 8};
+template <>
+inline constexpr auto short_packs<f16> = std::array{3, 4, 5};
+template <>
+inline constexpr auto short_packs<bf16> = std::array{3, 4, 5};
+
+template <class T>
+RowBlock block_of(const Softmax::Args& args, bool regular) {
   constexpr int kept = kept_packs<T>;
   const std::int64_t packs = packs_of_row<T>(args);
   RowBlock block;
@@ -107,16 +138,8 @@ RowBlock block_of(const Softmax::Args& args) {
     const auto warps = (packs + warp_size * kept - 1) / (warp_size * kept);
     block = {.threads = static_cast<int>(warps) * warp_size};
   } else {
-    // Short rows: two packs per thread, several rows per warp. Use half as many threads if that
-    // leaves fewer pack slots idle: with a full warp for a row of 34 packs, 30 of 64 slots were
-    // idle and too few bytes in flight.
-    constexpr int min_threads = 8;
-    block = row_block(packs, 2, min_threads, warp_size);
-    const auto slots = [&](int threads) { return round_up(packs, std::int64_t{threads}); };
-    const int half = block.threads / 2;
-    if (half >= min_threads && packs <= half * kept && 5 * slots(half) <= 4 * slots(2 * half)) {
-      block = row_block(packs, kept, half, half);
-    }
+    block = regular ? short_row_block(packs, short_packs<T>)
+                    : short_row_block(packs, std::array{kept});
   }
   block.shared_bytes = sizeof(RowValues<Total<Accumulator<T>>>);
   return block;
@@ -131,7 +154,7 @@ bool launch_whole(Context& context, const Softmax::Args& args) {
   constexpr int kept = kept_packs<T>;
   constexpr int half = max_threads / 2;
   constexpr std::int64_t max_blocks = 0x7fffffff;
-  const RowBlock block = block_of<T>(args);
+  const RowBlock block = block_of<T>(args, true);
   const bool whole = block.threads > warp_size && args.count() <= max_blocks &&
                      args.length() == std::int64_t{block.threads} * kept * vector_width<T> &&
                      is_regular<T, T>(args);
@@ -160,19 +183,24 @@ void launch_row_kernel(const Softmax::Args& args, Context& context) {
   }
   using P = SoftmaxCall<T, Y>;
   constexpr int kept = kept_packs<T>;
-  constexpr int warp_block = 128;  // threads per block, for rows of a warp or less
-  const RowBlock block = block_of<T>(args);
-  const auto kernel = !is_regular<T, Y>(args)
-                          ? softmax_registers_single_read<P, kept, max_threads, RowKind::ragged>
-                      : block.threads <= warp_size
-                          ? softmax_registers_single_read<P, kept, warp_block, RowKind::regular>
-                          : softmax_registers_single_read<P, kept, max_threads, RowKind::regular>;
-  launch_rows(context, args.rows, block, kernel, call_of<T, Y>(args));
+  const bool regular = is_regular<T, Y>(args);
+  const RowBlock block = block_of<T>(args, regular);
+  if (regular && block.threads <= warp_size) {
+    with_packs_per_thread<short_packs<T>>(block, [&]<int packs>() {
+      launch_rows(context, args.rows, block, softmax_registers_short<P, packs, sizeof(T) == 2>,
+                  call_of<T, Y>(args));
+    });
+    return;
+  }
+  launch_rows(context, args.rows, block,
+              regular ? softmax_registers_single_read<P, kept, RowKind::regular>
+                      : softmax_registers_single_read<P, kept, RowKind::ragged>,
+              call_of<T, Y>(args));
 }
 
 Work work(const Softmax::Args& args, const Context&) {
-  const RowBlock block =
-      visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() { return block_of<T>(args); });
+  RowBlock block;
+  with_types(args, [&]<class T, class Y>() { block = block_of<T>(args, is_regular<T, Y>(args)); });
   return row_work(args.count(), block, 1, pack_path(args.length(), args.x.dtype, block.threads),
                   64);
 }

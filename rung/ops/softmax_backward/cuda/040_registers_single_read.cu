@@ -58,32 +58,27 @@ Support supports(const SoftmaxBackward::Args& args, const Context&) {
   return fits ? supported : unsupported("the row exceeds a block's registers");
 }
 
+/// Packs per thread for which kernels of short regular rows exist.
+inline constexpr auto short_packs = std::array{3, packs_by_warp};
+
 template <class T>
-RowBlock block_of(const SoftmaxBackward::Args& args) {
+RowBlock block_of(const SoftmaxBackward::Args& args, bool regular) {
   const std::int64_t packs = packs_of<T>(args);
   RowBlock block;
   if (packs > warp_size * packs_by_warp) {
     const auto warps = ceil_div(packs, std::int64_t{warp_size} * packs_by_block);
     block = {.threads = static_cast<int>(warps) * warp_size};
   } else {
-    // Short rows: two packs per thread, several rows per warp. Use half as many threads if that
-    // leaves fewer pack slots idle.
-    constexpr int min_threads = 8;
-    block = row_block(packs, 2, min_threads, warp_size);
-    const auto slots = [&](int threads) { return round_up(packs, std::int64_t{threads}); };
-    const int half = block.threads / 2;
-    if (half >= min_threads && packs <= half * packs_by_warp &&
-        5 * slots(half) <= 4 * slots(2 * half)) {
-      block = row_block(packs, packs_by_warp, half, half);
-    }
+    block = regular ? short_row_block(packs, short_packs)
+                    : short_row_block(packs, std::array{packs_by_warp});
   }
   block.shared_bytes = sizeof(RowValues<Accumulator<T>>);
   return block;
 }
 
 Work work(const SoftmaxBackward::Args& args, const Context&) {
-  const RowBlock block =
-      visit<float, double, f16, bf16>(args.y.dtype, [&]<class T>() { return block_of<T>(args); });
+  RowBlock block;
+  with_types(args, [&]<class T, class Y>() { block = block_of<T>(args, is_regular<T, Y>(args)); });
   return row_work(args.count(), block, 1, pack_path(args.length(), args.y.dtype, block.threads),
                   64);
 }
@@ -92,15 +87,21 @@ void run(const SoftmaxBackward::Args& args, Context& context) {
   if (args.empty()) return;
   with_types(args, [&]<class T, class Y>() {
     using P = GradientCall<T, Y>;
-    constexpr int warp_block = 128;  // threads per block, for rows of a warp or less
-    const RowBlock block = block_of<T>(args);
-    const auto kernel =
-        !is_regular<T, Y>(args)
-            ? softmax_backward_registers<P, packs_by_warp, max_threads, RowKind::ragged>
-        : block.threads <= warp_size
-            ? softmax_backward_registers<P, packs_by_warp, warp_block, RowKind::regular>
-            : softmax_backward_registers<P, packs_by_block, max_threads, RowKind::regular>;
-    launch_rows(context, args.rows, block, kernel, call_of<T, Y>(args));
+    const bool regular = is_regular<T, Y>(args);
+    const RowBlock block = block_of<T>(args, regular);
+    const auto p = call_of<T, Y>(args);
+    if (regular && block.threads <= warp_size) {
+      with_packs_per_thread<short_packs>(block, [&]<int packs>() {
+        launch_rows(context, args.rows, block,
+                    softmax_backward_registers<P, packs, short_row_threads, RowKind::regular>, p);
+      });
+      return;
+    }
+    launch_rows(context, args.rows, block,
+                regular
+                    ? softmax_backward_registers<P, packs_by_block, max_threads, RowKind::regular>
+                    : softmax_backward_registers<P, packs_by_warp, max_threads, RowKind::ragged>,
+                p);
   });
 }
 
