@@ -202,12 +202,12 @@ inline constexpr int row_chunk_threads = 256;
 inline constexpr std::int64_t longest_chunked_row = 1024;  // 32 elements for each of 32 lanes
 
 /// Returns the chunks of rows of `length` units of `width` elements, up to 1024 elements; `unit` is
-/// a unit's size in bytes, `tensors` the number of tensors that are staged.
+/// the size of a unit in bytes, `tensors` the number of tensors that are staged.
 inline RowChunks short_row_groups(std::int64_t rows, std::int64_t length, std::size_t unit,
                                   int tensors, const Context& context, int width = 1) {
-  const int kept = length * width <= 256 ? 16 : 32;  // elements per lane, at most
-  const int bytes = kept > 16 ? 32 << 10 : 16 << 10;
-  return short_row_chunks(rows, static_cast<int>(length), unit, kept / width, row_chunk_threads,
+  const int kept = length <= 256 || width > 1 ? 16 : 32;  // units per lane, at most
+  const int bytes = length * width > 256 ? 32 << 10 : 16 << 10;
+  return short_row_chunks(rows, static_cast<int>(length), unit, kept, row_chunk_threads,
                           bytes / tensors, context);
 }
 

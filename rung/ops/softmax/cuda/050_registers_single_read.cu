@@ -52,9 +52,9 @@ __device__ __forceinline__ void register_row(const T* x, Y* y, std::int64_t leng
 }
 
 /// Computes regular rows of a warp or less, `packs` packs per thread. `packed`: elements stay in
-/// registers in the type of x.
+/// registers in the type of x, so that 10 blocks fit per SM instead of 8.
 template <class P, int packs, bool packed>
-__global__ void __launch_bounds__(short_row_threads, max_threads / short_row_threads)
+__global__ void __launch_bounds__(short_row_threads, packed ? 10 : 8)
     softmax_registers_short(Rows<2> rows, P p) {
   using Sum = typename P::Sum;
   constexpr RowKind kind = RowKind::regular;

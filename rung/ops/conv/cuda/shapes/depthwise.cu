@@ -246,15 +246,18 @@ bool with_runs(const Conv::Args& args, F&& f) {
   const double plane = static_cast<double>(rows.in) * std::abs(double(args.x.strides[3])) +
                        static_cast<double>(columns.in) * std::abs(double(args.x.strides[4]));
   if (columns.kernel != kernel || columns.stride != stride || rows.dilation != 1 ||
-      columns.dilation != 1 || (kernel != 3 && kernel != 5) || (stride != 1 && stride != 2) ||
+      columns.dilation != 1 || (kernel != 3 && kernel != 5 && kernel != 7) ||
+      (stride != 1 && stride != 2) ||
       rows.padding > far || columns.padding > far || rows.in > far || columns.in > far ||
       plane > 0x7fffffff) {
     return false;
   }
   if (kernel == 3) {
     stride == 1 ? f.template operator()<3, 1>() : f.template operator()<3, 2>();
-  } else {
+  } else if (kernel == 5) {
     stride == 1 ? f.template operator()<5, 1>() : f.template operator()<5, 2>();
+  } else {
+    stride == 1 ? f.template operator()<7, 1>() : f.template operator()<7, 2>();
   }
   return true;
 }
