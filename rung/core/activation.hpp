@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations: the function that an operator applies to its results last. For threads of a GPU they
-// are in device/activate.hpp, for vectors of a CPU in cpu/activate-inl.hpp.
+// Activation functions that operators apply to their results, and the reference implementation.
+// Device code is in device/activate.hpp, CPU vector code in cpu/activate-inl.hpp.
 #pragma once
 
 #include <cmath>
@@ -13,10 +13,11 @@
 
 namespace rung {
 
-/// gelu: x Phi(x) by erfc, off by u (16 + x^2) of itself in f64; 0 at -infinity. NaN stays NaN.
+/// Activation function. gelu is x Phi(x), computed by erfc: relative error at most u (16 + x^2) in
+/// f64; gelu(-infinity) = 0. NaN stays NaN.
 enum class Activation : std::uint8_t { none, relu, gelu, sigmoid, tanh };
 
-/// Names of activations in problems and on command lines.
+/// Spelling of each activation in problems and on command lines.
 inline constexpr std::pair<std::string_view, Activation> activation_names[] = {
     {"none", Activation::none},
     {"relu", Activation::relu},
@@ -33,7 +34,7 @@ Real reference_activation(Activation activation, Real x) {
     case Activation::relu:
       return x < 0 ? Real{0} : x;
     case Activation::gelu:
-      if (x < -40) return 0;  // as the limit; -infinity * 0 would be NaN
+      if (x < -40) return 0;  // the limit; -infinity * 0 would be NaN
       return x * std::erfc(-x / std::numbers::sqrt2_v<Real>) / 2;
     case Activation::sigmoid:
       return 1 / (1 + std::exp(-x));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The smaller, the larger and the clamped of numbers of one type, on hosts and devices: by value,
-// else as std::min, std::max and std::clamp. Those live in <algorithm>, which adds 300 KB to the
-// 2 MB that nvcc reads of a kernel's source, in each of its three passes.
+// Minimum, maximum and clamp of values of one type, on host and device. They return by value and
+// otherwise match std::min, std::max and std::clamp, whose header <algorithm> adds 300 KB to the 2
+// MB that nvcc reads per kernel source, in each of its three passes.
 #pragma once
 
 #include "rung/core/export.hpp"
@@ -18,7 +18,7 @@ RUNG_HD RUNG_ALWAYS_INLINE constexpr T larger(T a, T b) {
   return a < b ? b : a;
 }
 
-/// least must not be above most.
+/// Clamps `value` to [least, most]; requires least <= most.
 template <class T>
 RUNG_HD RUNG_ALWAYS_INLINE constexpr T clamped(T value, T least, T most) {
   return value < least ? least : most < value ? most : value;

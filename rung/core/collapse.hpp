@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collapsed<N>: the axes that N tensors of one shape share, as few of them as will do.
+// Collapsed<N>: the axes of N tensors of one shape, merged into as few as possible.
 //
-// Axes of extent 1 vanish, and neighboring axes that every tensor could index as one are merged:
-// a contiguous tensor of any rank has one axis, a transposed matrix two. Kernels walk the result by
-// a linear index in C order. Reductions hold two of these: one of the axes kept, one of those
-// reduced; operators along an axis one, of the other axes: the rows.
+// Axes of extent 1 are dropped, and adjacent axes are merged if every tensor can index them as one
+// axis: a contiguous tensor of any rank has one axis, a transposed matrix two. Kernels iterate over
+// the result by a linear index in C order. A reduction has two Collapsed, one of the kept and one
+// of the reduced axes; an operator along an axis has one, of the other axes (the rows).
 #pragma once
 
 #include <array>
@@ -24,13 +24,13 @@ struct Collapsed {
   std::int64_t shape[max_rank] = {};
   std::int64_t strides[N][max_rank] = {};
 
-  /// The number of elements.
+  /// Returns the number of elements.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t size() const { return count; }
 
   /// Computes the offset of element `linear` (C order) of each tensor, in elements from its first.
   RUNG_HD RUNG_ALWAYS_INLINE void offsets(std::int64_t linear, std::int64_t (&at)[N]) const {
     for (int tensor = 0; tensor < N; ++tensor) at[tensor] = 0;
-    // Divisions of 32 bits are several times cheaper than those of 64, on GPUs above all.
+    // 32-bit division is several times cheaper than 64-bit division, on GPUs above all.
     if (count <= 0xffffffff) {
       auto rest = static_cast<std::uint32_t>(linear);
       for (int axis = rank - 1; axis > 0; --axis) {
@@ -50,7 +50,7 @@ struct Collapsed {
     }
   }
 
-  /// Returns the offset in one of the tensors.
+  /// Returns the offset of element `linear` in tensor I.
   template <int I = 0>
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t offset(std::int64_t linear) const {
     if (rank <= 1) return linear * strides[I][0];
@@ -71,15 +71,15 @@ struct Collapsed {
   }
 };
 
-/// May the axes change places? Only where the order of elements does not matter: by_stride puts
-/// the axis along which the first tensor lies densest last, so that more of them merge.
+/// Order of the collapsed axes. `by_stride` moves the axis with the smallest stride in the first
+/// tensor last, so that more axes merge; valid only if the order of elements does not matter.
 enum class AxisOrder : std::uint8_t { logical, by_stride };
 
-/// A set of axes: bit i stands for axis i.
+/// Set of axes: bit i represents axis i.
 using AxisSet = std::uint32_t;
 inline constexpr AxisSet all_axes = ~AxisSet{0};
 
-/// The axes of `shape` that are in `axes`, collapsed. strides[i] are tensor i's, one an axis.
+/// Returns the axes of `shape` that are in `axes`, collapsed. strides[i] holds tensor i's strides.
 template <int N>
 Collapsed<N> collapse(const Extents& shape, const std::array<Extents, N>& strides,
                       AxisSet axes = all_axes, AxisOrder order = AxisOrder::logical) {
@@ -92,7 +92,7 @@ Collapsed<N> collapse(const Extents& shape, const std::array<Extents, N>& stride
     if (shape[axis] != 1) kept[count++] = axis;
   }
   if (order == AxisOrder::by_stride) {
-    // Insertion sort: the axes are few, and equal strides stay in order.
+    // Insertion sort: there are few axes, and axes of equal stride keep their order.
     const auto denser = [&](int a, int b) {
       return std::abs(strides[0][a]) < std::abs(strides[0][b]);
     };

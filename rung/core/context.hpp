@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Context: where a call runs - backend, device, stream, threads - and the workspace it may use.
+// Context: backend, device, stream and threads on which an operator call runs, and its workspace.
 //
 // All work is enqueued on the context's stream (cpu and simt: done when the call returns). A
 // context serves one host thread at a time; contexts are cheap, so give each thread its own. A call
 // on a context that another thread is using throws Error(invalid_argument), before it starts or
 // when it ends; results of both calls are then undefined.
-// The workspace grows to the largest need seen and is then reused: after the first call of a shape
-// nothing is allocated, so that calls may be captured in a CUDA graph. Blocks that a captured
-// graph may still point to are kept until the context ends.
+// The workspace grows to the largest size requested and is then reused: after the first call of a
+// shape nothing is allocated, so calls can be captured in a CUDA graph. Blocks that a captured
+// graph may still refer to are kept until the context is destroyed.
 #pragma once
 
 #include <cstddef>
@@ -20,30 +20,30 @@
 
 namespace rung {
 
-/// Machines whose measured rates are compiled in, at most.
+/// Maximum number of machines whose measured rates are compiled in.
 inline constexpr int max_rated_machines = 15;
 
 /// Properties of a device; sizes in bytes. The simulated GPU has the limits of an H200.
 struct DeviceInfo {
   std::string name;
-  std::string driver = {};     // its version, where it may change what is fast; "" on a CPU
+  std::string driver = {};     // driver version, if it may affect kernel speed; "" on a CPU
   int compute_capability = 0;  // 90 for 9.0; 0 on a CPU
   int sms = 1;                 // cores on a CPU
   std::size_t shared_per_block = 0;
   std::size_t shared_per_sm = 0;
   std::size_t l2_bytes = 0;
   std::size_t memory_bytes = 0;
-  double bytes_per_second = 0;  // nominal, of a GPU's memory; 0: not known
+  double bytes_per_second = 0;  // nominal memory bandwidth of a GPU; 0: not known
   std::string family =
       {};  // of a CPU: vendor, family, model and vector bits: "AuthenticAMD 26 2 512"
-  /// Index of the machine whose rates the device uses (rates.hpp); core sets it.
+  /// Index of the machine whose rates the device uses (rates.hpp); set by core.
   int rated_index = max_rated_machines;
 };
 
-inline constexpr int relaxed_captures = 2;  // as cudaStreamCaptureModeRelaxed
+inline constexpr int relaxed_captures = 2;  // cudaStreamCaptureModeRelaxed
 
-/// Functions by which core uses a kind of device without its headers. A backend fills one with
-/// designated initializers and registers it (device/, simt/); the CPU's is in core.
+/// Functions by which core uses a backend's devices without including its headers. A backend fills
+/// in a DeviceApi by designated initializers and registers it (device/, simt/); core has the CPU's.
 struct DeviceApi {
   Backend backend;
   int (*device_count)();
@@ -56,20 +56,22 @@ struct DeviceApi {
   void* (*create_stream)(int device);
   void (*destroy_stream)(int device, void* stream) noexcept;
   void (*synchronize)(int device, void* stream);
-  /// The index of a platform's device; throws Error where there is none. Null without platforms.
+  /// Returns the index of a platform's device; throws Error if it does not exist. Null for backends
+  /// without platforms.
   int (*index_of)(int platform, int device) = nullptr;
-  /// Returns whether work on the stream is being captured in a graph. Null where nothing can be.
+  /// Returns true while work on the stream is being captured in a graph. Null if the backend has no
+  /// graphs.
   bool (*is_capturing)(int device, void* stream) = nullptr;
-  /// Copies in the order of a stream, without waiting. Null: copy is used instead.
+  /// Copies in stream order, without waiting. Null: `copy` is used instead.
   void (*copy_on)(int device, void* stream, void* to, const void* from,
                   std::size_t bytes) = nullptr;
-  /// Sets the mode in which the calling thread treats captures of other threads, and returns the
-  /// one before: in `relaxed_captures` it may allocate, free and wait meanwhile without ending
-  /// them. Null where nothing can be captured.
+  /// Sets the calling thread's stream capture mode and returns the previous one. In
+  /// `relaxed_captures` the thread may allocate, free and wait without invalidating captures by
+  /// other threads. Null if the backend has no graphs.
   int (*exchange_capture_mode)(int mode) = nullptr;
 };
 
-/// Registers a backend during static initialization, without allocating; one constant a backend:
+/// Registers a backend during static initialization, without allocating; one constant per backend:
 ///   const DeviceRegistration self{{.backend = Backend::cuda, .device_count = count, ...}};
 class RUNG_API DeviceRegistration {
  public:
@@ -82,20 +84,20 @@ class RUNG_API DeviceRegistration {
   DeviceApi api_;
   const DeviceRegistration* next_;
 };
-/// Null when librung was built without this backend.
+/// Returns a backend's functions; null if librung was built without it.
 RUNG_API const DeviceApi* device_api(Backend backend);
 
-/// Rule by which calls on a CPU choose among an operator's rungs, which add in different orders.
+/// Rule by which CPU calls choose among an operator's rungs, which differ in summation order.
 enum class Choice : std::uint8_t {
-  repeatable,  // by shapes, layouts and options alone: any number of threads gives the same bits
-  fastest,     // also by the number of threads, so that another number may give other bits
+  repeatable,  // by shapes, layouts and options only: the same bits for any number of threads
+  fastest,     // also by the number of threads, so the bits may depend on it
 };
 
-/// Source of a call's choice of rung.
+/// Basis on which a call chooses its rung.
 enum class Tuning : std::uint8_t {
-  off,         // from estimates, which are the same on every machine of a kind
-  remembered,  // from the tuning file where it has the call, else from estimates
-  first_call,  // likewise; what the file does not have is measured, and written to it
+  off,         // estimates, which are equal on all machines of a kind
+  remembered,  // the tuning file's entry for the call, else estimates
+  first_call,  // the tuning file's entry; a call without an entry is measured and recorded
 };
 
 namespace detail {
@@ -104,26 +106,28 @@ class ContextUse;
 
 class RUNG_API Context {
  public:
-  /// threads = 0: every core that this process may use (honors OMP_NUM_THREADS and affinity).
+  /// Uses `threads` threads; 0: every core that this process may use (honors OMP_NUM_THREADS and
+  /// affinity).
   static Context cpu(int threads = 0);
   /// Uses the caller's stream (a cudaStream_t), or the default stream when null.
   /// Throws Error(not_available) without a usable GPU.
   static Context cuda(int device = 0, void* stream = nullptr);
   static Context simt();
-  /// Returns a context on a device of an OpenCL platform; work goes to a queue of rung's own.
-  /// device().index then counts over all platforms. Throws Error(not_available) without a device.
+  /// Returns a context on a device of an OpenCL platform, with a queue of its own. device().index
+  /// counts the devices of all platforms. Throws Error(not_available) without a device.
   static Context opencl(int platform = 0, int device = 0);
-  /// threads: of cpu and simt; other devices have no use for them.
+  /// Returns a context on device 0 of a backend; `threads` applies to cpu and simt only.
   static Context on(Backend backend, int threads = 0);
-  /// Returns a context where a tensor is: Context::on_device(x.device).
+  /// Returns a context on the device of a tensor: Context::on_device(x.device).
   static Context on_device(Device device);
 
-  /// Moves. The source may be assigned to and destroyed; calls on it throw Error(invalid_argument).
+  /// Moves the context. The source may be assigned to and destroyed; calls on it throw
+  /// Error(invalid_argument).
   Context(Context&&) noexcept;
   Context& operator=(Context&&) noexcept;
   ~Context();
 
-  /// False once it has been moved from.
+  /// Returns false after the context has been moved from.
   [[nodiscard]] bool valid() const noexcept { return pool_ != nullptr; }
 
   [[nodiscard]] Backend backend() const noexcept { return device_.backend; }
@@ -132,9 +136,10 @@ class RUNG_API Context {
   [[nodiscard]] void* stream() const noexcept { return stream_; }
   [[nodiscard]] const DeviceInfo& info() const noexcept { return *info_; }
 
-  /// Describes memory on this context's device: context.tensor(pointer, {m, n}), of the pointer's
-  /// type, or context.tensor(pointer, DType::f16, {m, n}) of a pointer to void. Strides count
-  /// elements; left out: C-contiguous. Throws Error(invalid_argument) as TensorRef's constructors.
+  /// Describes memory on this context's device: context.tensor(pointer, {m, n}) with the pointer's
+  /// element type, or context.tensor(pointer, DType::f16, {m, n}) with a void pointer. Strides
+  /// count elements and default to C-contiguous. Throws Error(invalid_argument) as TensorRef's
+  /// constructors do.
   template <class T>
   [[nodiscard]] auto tensor(T* data, const Extents& shape) const {
     return Described<T>(data, shape, device_);
@@ -151,22 +156,22 @@ class RUNG_API Context {
   }
 
   [[nodiscard]] Choice choice() const noexcept { return choice_; }
-  /// Calls from now on choose so. GPUs have no use for it.
+  /// Sets the rule for later calls on a CPU; has no effect on GPUs.
   void set_choice(Choice choice);
 
   [[nodiscard]] Tuning tuning() const noexcept { return tuning_; }
-  /// Calls from now on choose their rungs so; a new context takes the word of RUNG_TUNE (off,
-  /// remembered or first_call; default off). The tuning file is RUNG_TUNE_FILE, else
-  /// rung/tuning.jsonl in XDG_CACHE_HOME or ~/.cache: a line of JSON per call, which processes
-  /// share. Measuring takes up to a quarter of a second beside one or two runs of each candidate;
-  /// it works on copies of what the call writes, leaves the caller's tensors alone, and waits for
-  /// all work of a GPU. While the stream is captured in a graph, or where copies would take a
-  /// quarter of the memory, nothing is measured. Measured choices may differ from machine to
-  /// machine, and with them the order of additions. On a GPU a call that repeats the last one keeps
-  /// its kernel.
+  /// Sets the basis of choice for later calls; a new context uses RUNG_TUNE (off, remembered or
+  /// first_call; default off). The tuning file is RUNG_TUNE_FILE, else rung/tuning.jsonl in
+  /// XDG_CACHE_HOME or ~/.cache; it has one line of JSON per call and is shared between processes.
+  /// Measuring takes up to a quarter of a second in addition to one or two runs of each candidate;
+  /// it writes to scratch copies of the results, not to the caller's tensors, and waits for all
+  /// work on the GPU. Nothing is measured while the stream is being captured in a graph, or if the
+  /// copies would exceed a quarter of the memory. Measured choices, and with them the summation
+  /// order, may differ between machines. On a GPU a call that repeats the last one keeps its
+  /// kernel.
   void set_tuning(Tuning tuning);
-  /// Returns whether RUNG_LOG=calls was set when this context was made: then every new call is
-  /// written to stderr, a line each, as `rung tune --from-log` reads it.
+  /// Returns whether RUNG_LOG=calls was set when this context was created. Every new call is then
+  /// written to stderr, one line per call, in the format that `rung tune --from-log` reads.
   [[nodiscard]] bool logs_calls() const noexcept { return logs_calls_; }
 
   /// Returns at least `bytes` of scratch memory on the device, 4096-byte aligned, valid until the
@@ -174,11 +179,12 @@ class RUNG_API Context {
   void* workspace(std::size_t bytes) { return bytes <= capacity_ ? workspace_ : grow(bytes); }
   [[nodiscard]] std::size_t workspace_capacity() const noexcept { return capacity_; }
 
-  /// A T made on first use, which lives until the context ends or chooses by another rule: what a
-  /// caller wants to find again on its next call (dispatch keeps its last choice in one).
+  /// Returns the context's object of type T, created on first use and destroyed with the context or
+  /// when the rule of choice changes. It keeps state between calls: dispatch caches its last
+  /// choice.
   template <class T>
   T& memo() {
-    static const char key = 0;  // its address stands for T
+    static const char key = 0;  // its address identifies T
     for (Memo* memo = memos_; memo != nullptr; memo = memo->next) {
       if (memo->key == &key) return static_cast<MemoOf<T>*>(memo)->value;
     }
@@ -187,16 +193,16 @@ class RUNG_API Context {
     return made->value;
   }
 
-  /// Waits until all enqueued work is done; throws what went wrong in it.
+  /// Waits until all enqueued work is done; throws an error that occurred in it.
   void synchronize();
 
  private:
-  /// Reference type of elements T, read-only where T is const.
+  /// Reference type for elements T: read-only if T is const.
   template <class T>
   using Described = BasicTensorRef<std::conditional_t<std::is_const_v<T>, const void, void>>;
   struct Pool;
-  /// A list, and a pool that only context.cpp knows: every kernel's source reads this header, and
-  /// those that bring smart pointers are slow to read.
+  /// A linked list, and a pool type defined in context.cpp: every kernel's source includes this
+  /// header, and headers of smart pointers are slow to compile.
   struct Memo {
     const void* key;
     Memo* next;
@@ -214,7 +220,7 @@ class RUNG_API Context {
   Context(Device device, int threads, void* stream);
   /// Throws unless valid().
   [[nodiscard]] Pool& pool() const;
-  /// Throws while a call runs.
+  /// Throws if a call is in progress.
   void require_idle(const char* function) const;
   void* grow(std::size_t bytes);
   void forget() noexcept;
@@ -232,16 +238,17 @@ class RUNG_API Context {
   const DeviceInfo* info_ = nullptr;
   Pool* pool_ = nullptr;  // owned, as are the memos
   Memo* memos_ = nullptr;
-  const void* user_ = nullptr;  // identifies the thread that is in a call
+  const void* user_ = nullptr;  // this_thread() of the thread in a call; null: none
 };
 
 namespace detail {
-/// Identifies the calling thread among those that are running.
+/// Returns an address that identifies the calling thread among running threads.
 inline const void* this_thread() noexcept { return __builtin_thread_pointer(); }
 
-/// Marks a context as used by the calling thread while a call runs; a nested call finds the mark.
-/// Plain loads and stores, which cost a nanosecond: two calls that start within the same few
-/// nanoseconds may both set it, and then finish() of the first sees the other's.
+/// Marks a context as used by the calling thread while a call runs; a nested call finds the mark
+/// already set. Plain loads and stores, which cost a nanosecond: two calls that start within the
+/// same few nanoseconds may both set the mark, and finish() of the first then detects the other
+/// thread.
 class RUNG_API ContextUse {
  public:
   explicit ContextUse(Context& context) : context_(context) {
@@ -255,7 +262,7 @@ class RUNG_API ContextUse {
   ~ContextUse() {
     if (!nested_ && mine()) __atomic_store_n(&context_.user_, nullptr, __ATOMIC_RELAXED);
   }
-  /// Throws if another thread has used the context meanwhile.
+  /// Throws if another thread has used the context in the meantime.
   void finish() const {
     if (!mine()) throw_in_use();
   }
@@ -272,7 +279,7 @@ class RUNG_API ContextUse {
 };
 }  // namespace detail
 
-/// Availability of a backend here; if it is not available, `why` says what is missing.
+/// Availability of a backend on this machine; if it is unavailable, `why` is the reason.
 struct Availability {
   bool ok = true;
   std::string why;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU as a device: its description, its memory, and how many threads this process should use.
-// Internal to core; programs go through Context.
+// The CPU as a device: its properties, memory and default thread count. Internal to core; programs
+// use Context.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +13,18 @@ namespace rung::detail {
 
 const DeviceApi& cpu_device_api() noexcept;
 
-/// The cores that the calling thread may run on.
+/// Returns the number of cores that the calling thread may run on.
 int usable_cores();
 
-/// OMP_NUM_THREADS where it is set to a number, else the cores this process may run on.
+/// Returns OMP_NUM_THREADS if it is set to a number, else the number of cores this process may use.
 int default_threads();
 
-/// Bytes that the system could hand out now without ending a process; 2^63 - 1 where it does not
-/// say.
+/// Returns the bytes that can be allocated now without the system's killing a process for memory;
+/// 2^63 - 1 if the system does not report it.
 RUNG_API std::int64_t available_memory();
 
-/// Page-aligned memory that may serve as a workspace: aligned to 2 MiB and advised to huge pages
-/// when it is that large. Throws Error(out_of_memory). Freed by release_workspace().
+/// Allocates page-aligned memory for a workspace; blocks of 2 MiB and more are aligned to 2 MiB and
+/// advised to use huge pages. Throws Error(out_of_memory). Release it with release_workspace().
 void* allocate_workspace(std::size_t bytes);
 void release_workspace(void* memory) noexcept;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The binary interface of DLPack 1.1, as published by the DLPack project: the structures and the
-// numbers that libraries exchange. Debian's libdlpack-dev is older than the versioned structure.
-// Steps aside for the project's own header when that is included first.
+// Binary interface of DLPack 1.1, as published by the DLPack project: structures and constants that
+// libraries exchange. (Debian's libdlpack-dev predates the versioned structure.) Defines nothing if
+// the project's own header was included before.
 #pragma once
 
 #if !defined(DLPACK_DLPACK_H_)

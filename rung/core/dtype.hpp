@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types: their names, sizes and conversions, and visit(), which turns a run-time DType
-// into a template argument. The small floats are plain structs of their bits; arithmetic happens
-// after conversion to float.
+// Element types: names, sizes, conversions, and visit(), which maps a run-time DType to a template
+// argument. The small floats are plain structs of their bits; arithmetic is done in float.
 #pragma once
 
 #include <cmath>
@@ -21,7 +20,7 @@ struct __nv_bfloat16;  // NOLINT(bugprone-reserved-identifier,readability-identi
 namespace rung {
 
 enum class DType : std::uint8_t { f32, f64, f16, bf16, e4m3, e5m2, i8, u8, i32, i64, u16 };
-/// False for a number that names no type.
+/// Returns false for values outside the enumeration.
 constexpr bool is_dtype(DType dtype) noexcept { return dtype <= DType::u16; }
 
 namespace detail {
@@ -40,7 +39,7 @@ RUNG_HD constexpr std::uint32_t round_bits(float value) {
   const std::uint32_t magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return sign | nan;
   const int exponent = static_cast<int>(magnitude >> 23) - 127;
-  // Significand with its hidden bit; the shift brings it to the target's last place.
+  // Significand with its hidden bit; the shift aligns it to the target's last place.
   const std::uint64_t significand =
       (magnitude & 0x7fffffu) | (magnitude >> 23 != 0 ? 0x800000u : 0u);
   const bool subnormal = exponent < 1 - bias;
@@ -57,7 +56,8 @@ RUNG_HD constexpr std::uint32_t round_bits(float value) {
   return sign | (result >= limit ? infinity : static_cast<std::uint32_t>(result));
 }
 
-/// The inverse: exact, because every value of a smaller format is a float.
+/// Converts the bits of a small float to float. Exact: float represents every value of these
+/// formats.
 template <int Exponent, int Mantissa, bool Finite>
 RUNG_HD constexpr float widen_bits(std::uint32_t bits) {
   constexpr int bias = (1 << (Exponent - 1)) - 1;
@@ -81,7 +81,7 @@ RUNG_HD constexpr float widen_bits(std::uint32_t bits) {
                             sign | ((exponent + 127 - bias) << 23) | (mantissa << (23 - Mantissa)));
 }
 
-/// A float of few bits: its storage and its conversions.
+/// Floating-point number of 8 or 16 bits: storage and conversions.
 template <class Storage, int Exponent, int Mantissa, bool Finite = false>
 struct SmallFloat {
   Storage bits;
@@ -105,7 +105,7 @@ using f16 = detail::SmallFloat<std::uint16_t, 5, 10>;
 using e4m3 = detail::SmallFloat<std::uint8_t, 4, 3, true>;
 using e5m2 = detail::SmallFloat<std::uint8_t, 5, 2>;
 
-/// The upper half of a float: widening is a shift, so it has no need of the general code.
+/// bfloat16: the upper half of a float, so that widening is a shift.
 struct bf16 {
   std::uint16_t bits;
 
@@ -177,7 +177,7 @@ template <>
 struct DTypeOf<std::uint16_t> {
   static constexpr DType value = DType::u16;
 };
-/// The types of cuda_fp16.h and cuda_bf16.h, which need not be included.
+/// DTypes of CUDA's __half and __nv_bfloat16; cuda_fp16.h and cuda_bf16.h need not be included.
 template <>
 struct DTypeOf<__half> {
   static constexpr DType value = DType::f16;
@@ -199,30 +199,30 @@ constexpr std::size_t size_of(DType dtype) noexcept {
 }
 constexpr bool is_floating(DType dtype) noexcept { return dtype <= DType::e5m2; }
 
-/// Distance from 1 to the next larger value: the unit in which rounding errors are stated.
+/// Returns the distance from 1 to the next larger value (the unit of error bounds); 0 for integers.
 constexpr double epsilon(DType dtype) noexcept {
   constexpr double steps[] = {0x1p-23, 0x1p-52, 0x1p-10, 0x1p-7, 0x1p-3, 0x1p-2};
   return is_floating(dtype) ? steps[static_cast<std::size_t>(dtype)] : 0.0;
 }
 
 RUNG_API std::string_view to_string(DType dtype) noexcept;
-/// Reads "f32", "bf16" ...; throws Error(invalid_argument) that lists what is accepted.
+/// Parses "f32", "bf16" ...; throws Error(invalid_argument) that lists the accepted names.
 RUNG_API DType parse_dtype(std::string_view text);
-/// "f32, f64, ...": every name, for messages.
+/// Returns all names, "f32, f64, ...", for messages.
 RUNG_API const std::string& dtype_names();
 
 namespace detail {
 [[noreturn]] RUNG_API void throw_dtype(DType given);
 }
 
-/// A list of element types, in place of the values that visit() chooses among.
+/// List of element types.
 template <class... Ts>
 struct DTypes {
   static constexpr bool contains(DType dtype) { return ((dtype_of<Ts> == dtype) || ...); }
 };
 
-/// Calls f.template operator()<T>() for the T of `dtype`; throws Error when it is none of Ts.
-/// The result, if any, is that of the first instance: all must return the same type.
+/// Calls f.template operator()<T>() for the T of `dtype`; throws Error if no T in the list matches.
+/// All instances must return the same type.
 template <class First, class... Rest, class F>
 decltype(auto) visit(DType dtype, F&& f) {
   if (dtype == dtype_of<First>) return f.template operator()<First>();
@@ -234,16 +234,16 @@ decltype(auto) visit(DType dtype, F&& f) {
   }
 }
 
-/// visit() over every element type.
+/// Calls visit() with every element type.
 template <class F>
 decltype(auto) visit_any(DType dtype, F&& f) {
   return visit<float, double, f16, bf16, e4m3, e5m2, std::int8_t, std::uint8_t, std::int32_t,
                std::int64_t, std::uint16_t>(dtype, std::forward<F>(f));
 }
 
-/// One scalar of any type as a double, and back: for oracles, files and tests, not for kernels.
-/// Storing rounds once, to nearest even; integer types saturate, and NaN gives 0 in them.
-/// Neither needs `element` to be aligned.
+/// Converts one scalar of any type to or from double: for oracles, files and tests, not for
+/// kernels. Storing rounds once, to nearest even; integer types saturate, and NaN becomes 0.
+/// `element` may be unaligned.
 RUNG_API double load_as_double(DType dtype, const void* element);
 RUNG_API void store_from_double(DType dtype, void* element, double value);
 

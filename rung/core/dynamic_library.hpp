@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// DynamicLibrary: somebody else's library, loaded on first use and never linked.
+// DynamicLibrary: a third-party library, loaded on first use and never linked.
 //
-// Peers are loaded this way for three reasons: librung must start where they are missing; OpenBLAS
-// and BLIS export the same cblas names, so that linking both would make one answer for the other;
-// and each is told which kernels to use by an environment variable that it reads while it is being
-// loaded. RTLD_LOCAL keeps the names of one out of sight of the next.
+// Peers are loaded this way for three reasons: librung must start without them; OpenBLAS and BLIS
+// export the same cblas symbols, of which a static link would resolve only one set; and each
+// selects its kernels by an environment variable that it reads while it is loaded. RTLD_LOCAL hides
+// the symbols of each library from the next.
 #pragma once
 
 #include <dlfcn.h>
@@ -18,9 +18,9 @@
 
 namespace rung {
 
-/// Sets an environment variable and puts the old value back at the end of the scope, so that child
-/// processes do not inherit what was meant for one library. Not for use beside other threads that
-/// read the environment: libraries are opened once, from a function-local static.
+/// Sets an environment variable and restores the old value at the end of the scope, so that child
+/// processes do not inherit it. Must not run while other threads read the environment: libraries
+/// are opened once, from a function-local static.
 class ScopedEnvironment {
  public:
   ScopedEnvironment(const char* name, const char* value) : name_(name) {
@@ -46,11 +46,12 @@ class ScopedEnvironment {
   bool was_set_ = false;
 };
 
-/// Stays loaded until the process ends: libraries with thread pools do not survive dlclose.
+/// Library that stays loaded until the process exits: libraries with thread pools do not survive
+/// dlclose.
 class DynamicLibrary {
  public:
-  /// The file that the environment variable `override_variable` names, else the first of `names`
-  /// that the loader finds.
+  /// Loads the file that the environment variable `override_variable` names, else the first of
+  /// `names` that the loader finds.
   DynamicLibrary(const char* override_variable, std::initializer_list<std::string> names) {
     std::vector<std::string> candidates = names;
     if (const char* path = std::getenv(override_variable); path != nullptr && *path != '\0') {
@@ -64,7 +65,8 @@ class DynamicLibrary {
         mark_loaded();
         return;
       }
-      // A file that exists but does not load (wrong architecture, say) deserves the loader's words.
+      // If a file exists but does not load (wrong architecture, say), the loader's message is
+      // reported.
       const char* reason = dlerror();
       const std::string said = reason != nullptr ? reason : "";
       const bool missing = said.find("No such file") != std::string::npos;
@@ -76,26 +78,26 @@ class DynamicLibrary {
   DynamicLibrary& operator=(const DynamicLibrary&) = delete;
   ~DynamicLibrary() = default;
 
-  /// Sets `function` to the symbol of this name. A missing one makes the library unusable.
+  /// Sets `function` to the symbol of this name. A missing symbol makes the library unusable.
   template <class Function>
   void require(Function*& function, const char* symbol) {
     optional(function, symbol);
     if (function == nullptr && why_.empty()) why_ = name_ + " lacks " + symbol;
   }
-  /// Finds a symbol that only some versions have; null without it.
+  /// Sets `function` to a symbol that only some versions have; null if it is missing.
   template <class Function>
   void optional(Function*& function, const char* symbol) {
     function = handle_ == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(handle_, symbol));
   }
 
-  /// Returns whether it was found with everything required; the reason lives as long as this
-  /// object.
+  /// Returns whether the library was loaded and has every required symbol; the reason lives as long
+  /// as this object.
   [[nodiscard]] Support present() const {
     return handle_ != nullptr && why_.empty() ? supported : unsupported(why_.c_str());
   }
 
  private:
-  /// Tells the leak detector, where there is one: see dynamic_library.cpp.
+  /// Disables LeakSanitizer's check at exit (dynamic_library.cpp).
   static void mark_loaded();
 
   void* handle_ = nullptr;

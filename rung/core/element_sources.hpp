@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources of references for tensor_ref.hpp: pointers, contiguous containers and objects like
-// std::mdspan, each with an element type that rung supports.
+// Types that tensor_ref.hpp accepts as sources of a tensor's elements: pointers, contiguous
+// containers and objects like std::mdspan, of element types that rung supports.
 #pragma once
 
 #include <concepts>
@@ -15,30 +15,29 @@
 
 namespace rung {
 
-/// A T that has a DType: float, f16, __half, std::int64_t ... (dtype.hpp), const or not. Void is
-/// void where elements may be written, const void where they are only read.
+/// Element type with a DType: float, f16, __half, std::int64_t ... (dtype.hpp). Void is void for a
+/// writable reference, which excludes const elements, and const void for a read-only one.
 template <class T, class Void>
 concept ElementFor = !std::is_volatile_v<T> && (std::is_const_v<Void> || !std::is_const_v<T>) &&
                      requires { DTypeOf<std::remove_const_t<T>>::value; };
 
-/// A pointer that says nothing of its elements: to void or std::byte (const where they are only
-/// read), or nullptr.
+/// Pointer without an element type: to void or std::byte (const if read only), or nullptr.
 template <class P, class Void>
 concept UntypedPointer =
     std::convertible_to<P, Void*> &&
     (std::is_null_pointer_v<P> || std::is_void_v<std::remove_pointer_t<P>> ||
      std::same_as<std::remove_const_t<std::remove_pointer_t<P>>, std::byte>);
 
-/// An array, std::array, std::vector, std::span ...: elements one behind the other, and how many.
-/// Temporary containers are none: their elements are gone before a reference to them is used.
+/// Contiguous sized range: an array, std::array, std::vector, std::span ... Temporary containers
+/// are excluded, since their elements are destroyed before a reference to them is used.
 template <class R, class Void>
 concept ContainerFor =
     std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
     std::ranges::borrowed_range<R> &&
     ElementFor<std::remove_reference_t<std::ranges::range_reference_t<R>>, Void>;
 
-/// std::mdspan and what has its members, strided and over plain elements: an accessor that computes
-/// what it gives (std::linalg::scaled) has no elements to refer to.
+/// std::mdspan, or a type with the same members, strided over stored elements: an accessor that
+/// computes its elements (std::linalg::scaled) has none to refer to.
 template <class M, class Void>
 concept MdspanFor =
     requires(const M& m) {
@@ -52,13 +51,13 @@ concept MdspanFor =
     (!requires { typename M::reference; } || std::is_lvalue_reference_v<typename M::reference>) &&
     (!requires { M::is_always_strided(); } || M::is_always_strided());
 
-/// float[2][3]: a matrix, and arrays of more axes.
+/// Array of two or more dimensions, such as float[2][3].
 template <class A, class Void>
 concept NestedArrayFor = (std::rank_v<A> > 1) && ElementFor<std::remove_all_extents_t<A>, Void>;
 
 namespace detail {
 
-// Reasons for which no reference is made of something, as compilers print them.
+// Reasons for rejecting an argument, as they appear in compiler errors.
 struct rung_has_no_DType_for_these_elements;
 struct the_elements_are_const_but_this_tensor_is_written;
 struct the_elements_are_volatile;
@@ -69,7 +68,7 @@ struct a_pointer_to_void_or_byte_needs_a_DType;
 struct a_container_comes_without_a_DType;
 struct a_number_is_no_tensor_pass_its_address_and_the_shape_1;
 
-/// Returns the reason for which T are no elements of a reference; void where they are.
+/// Returns the reason why T cannot be the element type of a reference; void if it can.
 template <class T, class Void>
 consteval auto why_not_elements() {
   if constexpr (std::is_volatile_v<T>) {
@@ -83,7 +82,7 @@ consteval auto why_not_elements() {
   }
 }
 
-/// Returns it for an argument of type R&&; void also where that has no elements at all.
+/// Returns the reason for rejecting an argument of type R&&; void also for types without elements.
 template <class R, class Void>
 consteval auto why_not() {
   using Given = std::remove_cvref_t<R>;
@@ -121,7 +120,7 @@ consteval auto why_not() {
   }
 }
 
-/// Returns it for a pointer, or an array as one, beside which a DType stands.
+/// Returns the reason for rejecting a pointer (or decayed array) that is passed with a DType.
 template <class R, class Void>
 consteval auto why_not_typed() {
   using Given = std::decay_t<R>;
@@ -145,7 +144,7 @@ using WhyNotTyped = typename decltype(why_not_typed<R, Void>())::type;
 template <class Why>
 concept Reason = !std::is_void_v<Why>;
 
-/// The extents of float[2][3], and its elements.
+/// Return the extents of an array such as float[2][3], and a span of its elements.
 template <class A>
 Extents extents_of() {
   Extents extents;
@@ -164,7 +163,7 @@ auto all_elements(A& array) {
 
 void the_pointer_has_elements_of_another_type();  // not constexpr: naming it does not compile
 
-/// The DType of T, spelt out beside a pointer to T; another one does not compile.
+/// DType of T, passed explicitly with a pointer to T; any other DType fails to compile.
 template <class T>
 struct SpeltDType {
   // NOLINTNEXTLINE(google-explicit-constructor)
@@ -173,7 +172,7 @@ struct SpeltDType {
   }
 };
 
-/// The `rank` numbers that `at` gives for 0, 1, ...; of more than max_rank the rank alone, which
+/// Returns the extents at(0), at(1), ...; if `rank` exceeds max_rank only the rank is set, which
 /// the reference's constructor rejects.
 template <class At>
 Extents extents_from(std::size_t rank, const At& at) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Error: what every public function throws. The message names the argument, what was given, and
-// what is accepted; the code is what a program branches on (and what the C API returns).
+// Error: the exception of every public function. The message names the argument, its value and the
+// accepted values; the code is for programs to branch on (and the C API returns it).
 #pragma once
 
 #include <stdexcept>
@@ -11,8 +11,8 @@
 namespace rung {
 
 enum class ErrorCode {
-  invalid_argument = 1,  // the call is wrong whatever the machine
-  unsupported = 2,       // a valid call that nothing here implements
+  invalid_argument = 1,  // the call is invalid on every machine
+  unsupported = 2,       // a valid call that no rung implements
   not_available = 3,     // needs a device, driver or library that this machine lacks
   out_of_memory = 4,
   io = 5,        // a file is missing, malformed or truncated

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two annotations of the code base: what leaves librung.so, and what a GPU may also call.
+// Annotations: RUNG_API exports a symbol from librung.so, RUNG_HD compiles a function for host and
+// device, RUNG_ALWAYS_INLINE forces inlining.
 #pragma once
 
 #include "rung/core/language.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extents: the shape of a tensor, or its strides; up to max_rank numbers, by value.
+// Extents: a tensor's shape or strides; up to max_rank numbers, held by value.
 #pragma once
 
 #include <concepts>
@@ -16,8 +16,8 @@ inline constexpr int max_rank = 8;
 
 namespace detail {
 
-/// One extent in braces, of any integer type: std::vector::size() in a list would be an error of
-/// narrowing, about a constructor that the program does not know.
+/// One extent of a braced list, of any integer type: std::vector::size() in a list of int64_t would
+/// be a narrowing error.
 struct ListedExtent {
   template <std::integral T>
   requires(!std::same_as<T, bool>) constexpr ListedExtent(T number)  // NOLINT: converts on purpose
@@ -32,10 +32,11 @@ struct RUNG_API Extents {
   std::int64_t at[max_rank] = {};
 
   Extents() = default;
-  /// {rows.size(), 3}: numbers of any integer types. What does not fit 63 bits becomes negative,
-  /// which every call refuses. Throws Error(invalid_argument) for more than max_rank numbers.
+  /// Makes extents from integers of any types: {rows.size(), 3}. Values beyond 63 bits become
+  /// negative, which every call rejects. Throws Error(invalid_argument) for more than max_rank
+  /// numbers.
   Extents(std::initializer_list<detail::ListedExtent> list);
-  /// Throws Error(invalid_argument) for more than max_rank numbers.
+  /// Makes extents from a span; throws Error(invalid_argument) for more than max_rank numbers.
   explicit Extents(std::span<const std::int64_t> list);
 
   std::int64_t& operator[](int axis) { return at[axis]; }
@@ -46,16 +47,16 @@ struct RUNG_API Extents {
     }
     return rank == other.rank;
   }
-  /// False for a rank, set by hand, that is not 0 to max_rank.
+  /// Returns false for a rank, set by hand, outside 0 to max_rank.
   [[nodiscard]] bool has_valid_rank() const { return rank >= 0 && rank <= max_rank; }
-  /// The product; throws Error when it does not fit 63 bits or an extent is negative.
+  /// Returns the product; throws Error if it exceeds 63 bits or an extent is negative.
   [[nodiscard]] std::int64_t product() const;
-  /// Strides of a C-contiguous tensor of this shape.
+  /// Returns the strides of a C-contiguous tensor of this shape.
   [[nodiscard]] Extents contiguous_strides() const;
 };
-/// "2x3x4", as problems are spelled.
+/// Formats extents as "2x3x4", the spelling of problems.
 RUNG_API std::string to_string(const Extents& extents);
-/// "1 axis", "2 axes", for messages.
+/// Formats "1 axis", "2 axes" for messages.
 RUNG_API std::string axis_count(int rank);
 
 }  // namespace rung

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shape of a launch and what devices accept of it. Both backs check it here, before the driver
-// or the simulator sees it, so that an invalid launch fails in the simulator as on the chip, with
-// the same words. Extents are 64-bit: a grid that is too large is reported, never wrapped.
+// Launch shapes and their validation. The CUDA and simulated backends both check here, before the
+// driver or the simulator sees the launch, so that an invalid launch fails on both with the same
+// message. Extents are 64-bit: a grid that is too large is reported, never truncated.
 #pragma once
 
 #include <cstddef>
@@ -22,26 +22,27 @@ struct LaunchExtent {
       : x(width), y(height), z(depth) {}
 };
 
-/// launch(context, {.grid = {columns, rows}, .block = 256}, kernel, arguments...).
+/// Shape of a launch: launch(context, {.grid = {columns, rows}, .block = 256}, kernel,
+/// arguments...).
 struct LaunchShape {
   LaunchExtent grid;
   LaunchExtent block;
   std::size_t shared_bytes = 0;  // dynamic shared memory, as shared<Layout>() needs: sizeof(Layout)
   bool cooperative = false;      // all blocks resident at once, for grid_sync()
-  LaunchExtent cluster = {};     // blocks that share (ptx/cluster.hpp); divides the grid
-  bool dependent = false;        // may start before the grid in front has ended (ptx/hopper.hpp)
+  LaunchExtent cluster = {};     // blocks per cluster (ptx/cluster.hpp); divides the grid
+  bool dependent = false;        // may start before the preceding grid ends (ptx/hopper.hpp)
   std::source_location where = std::source_location::current();  // of the launch, for messages
 };
 
 constexpr std::int64_t blocks_in(const LaunchExtent& cluster) {
   return cluster.x * cluster.y * cluster.z;
 }
-/// "grid 4x1x1, block 256x1x1, 0 bytes of shared memory, at FILE:LINE".
+/// Formats "grid 4x1x1, block 256x1x1, 0 bytes of shared memory, at FILE:LINE".
 RUNG_API std::string describe(const LaunchShape& shape);
 
-/// False: nothing to run, because the grid is empty. Throws Error(device) for what no device of
-/// compute capability 8 or 9 accepts, or `context`'s device does not; Error(internal) where that is
-/// not of the backend that the kernel is compiled for.
+/// Returns false if the grid is empty and nothing is to be run. Throws Error(device) if the shape
+/// exceeds the limits of compute capability 8 and 9 or of the context's device, and Error(internal)
+/// if the context's backend is not the one that the kernel was compiled for.
 RUNG_API bool check_launch(const LaunchShape& shape, Backend compiled_for, const Context& context);
 
 }  // namespace rung

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls as tuning sees them (tuning.hpp), of any operator. For the sources of operators and the
-// workbench: rungs do not include it.
+// Observed: adapts an operator's calls to the interface of tuning (tuning.hpp). Included by the
+// operators' sources and the workbench, not by rungs.
 #pragma once
 
 #include <algorithm>
@@ -15,18 +15,19 @@
 
 namespace rung::detail {
 
-/// An operator whose calls can be spelled as problems; others are neither logged nor tuned.
+/// Operator whose calls can be spelled as problems; other operators are neither logged nor tuned.
 template <class Op>
 concept Describable = requires(const typename Op::Call& call) {
   Op::describe(call);
 };
-/// Copies of its results are where the originals are: on the context's device.
+/// Describable operator whose operands are all on the context's device, so that results can be
+/// copied there.
 template <class Op>
 concept Tunable = Describable<Op> && !requires {
   Op::operands_in_host_memory;
 };
 
-/// A call as tuning sees it; call and arguments must outlive it.
+/// Adapter of a call to ObservedCall; the call and its arguments must outlive it.
 template <class Op>
 class Observed final : public ObservedCall {
  public:
@@ -34,8 +35,8 @@ class Observed final : public ObservedCall {
       : call_(call), args_(args), compared_(comparison_context(context)) {}
 
   [[nodiscard]] std::string_view op() const override { return Op::name; }
-  /// Describes the problem without options that vary between calls and select nothing
-  /// (Op::counters).
+  /// Returns the problem without the options that vary between calls and do not affect the choice
+  /// of rung (Op::counters).
   [[nodiscard]] std::string problem() const override {
     auto problem = Op::describe(call_);
     if constexpr (requires { Op::counters; }) {
@@ -65,7 +66,7 @@ class Observed final : public ObservedCall {
     std::sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
       return a.estimate != b.estimate ? a.estimate < b.estimate : comes_before(*a.rung, *b.rung);
     });
-    // The one that a call would take is first among equal estimates.
+    // The rung that an untuned call would choose is first among equal estimates.
     const RungInfo* const chosen = &choose<Op>(args_, compared_).info;
     const auto first = std::find_if(all.begin(), all.end(),
                                     [&](const Candidate& one) { return one.rung == chosen; });
@@ -89,7 +90,8 @@ class Observed final : public ObservedCall {
   const Context& compared_;
 };
 
-/// The rung of a call that names none: as measured where the context tunes, else as estimated.
+/// Returns the rung of a call that names none: the measured choice if the context tunes, else the
+/// estimated one.
 template <class Op>
 const Rung<Op>& choose_best(const typename Op::Call& call, const typename Op::Args& args,
                             Context& context) {

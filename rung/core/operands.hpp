@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands: the tensors of a call, as an operator lists them, and what core derives from the list
-// for every operator - checks with one wording, and a comparison with the call before.
+// Operands: the tensors of a call, as an operator lists them. From the list, core derives argument
+// checks with uniform messages and the comparison of a call with the previous one.
 //
 //   static constexpr void operands(auto& call, auto&& visit) {
 //     visit(in(call.x, "x"), optional_in(call.bias, "bias"), out(call.y, "y").may_be("x"));
 //   }
 //
-// takes a Call or the Args made of it, constant or not, and lists the same tensors of either. (It
-// visits rather than returns them, so that a call that repeats the last one builds no list.)
+// accepts a Call or its bound Args, const or not, and lists the same tensors of either. (A visitor
+// instead of a returned list, so that a repeated call builds no list.)
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@
 
 namespace rung {
 
-/// A tensor of a call that is only compared with the last one: its axes are not copied, so that it
+/// Tensor of a call, to be compared with that of the last call. Refers to the original's axes and
 /// must not outlive them.
 struct TensorArgument {
   static inline const ConstTensorRef left_out;
@@ -47,22 +47,22 @@ struct TensorArgument {
   TensorArgument(const BasicTensorRef<Void>&&) = delete;
 };
 
-/// Placeholder for a call's tensors, if only its options are compared, and for its options, if the
-/// call is compared as a whole.
+/// Placeholder for a call's tensors when only its options are compared, and for its options when
+/// the whole call is compared.
 struct Nothing {
   Nothing() = default;
   constexpr Nothing(const auto&) {}  // NOLINT(google-explicit-constructor)
   bool operator==(const Nothing&) const = default;
 };
 
-/// Ref is TensorRef, ConstTensorRef or TensorArgument, const or not.
+/// Operand of a call. Ref is TensorRef, ConstTensorRef or TensorArgument, const or not.
 template <class Ref>
 struct Operand {
   Ref& tensor;
   std::string_view name;  // in messages
   bool written = false;
   bool optional = false;
-  /// Operands that an operand which is written may be: the same elements in the same places.
+  /// Names of operands with which a written operand may be identical (in-place operation).
   std::array<std::string_view, 3> same_as = {};
 
   [[nodiscard]] RUNG_ALWAYS_INLINE constexpr Operand may_be(std::string_view one,
@@ -80,7 +80,7 @@ template <class Ref>
 RUNG_ALWAYS_INLINE constexpr Operand<Ref> out(Ref& tensor, std::string_view name) {
   return {tensor, name, true};
 }
-/// Left out when it has neither data nor axes.
+/// Lists an input that may be omitted: a tensor with neither data nor axes.
 template <class Ref>
 RUNG_ALWAYS_INLINE constexpr Operand<Ref> optional_in(Ref& tensor, std::string_view name) {
   return {tensor, name, false, true};
@@ -94,13 +94,14 @@ namespace detail {
 
 using AnyOperand = Operand<const ConstTensorRef>;
 
-/// Each operand that is given describes a tensor (require_tensor).
+/// Throws unless each given operand describes a valid tensor (require_tensor()).
 RUNG_API void require_tensors(std::string_view op, std::span<const AnyOperand> operands);
-/// They are where the context runs (or in host memory, whatever it runs on), on devices that this
-/// build has, and what is written does not overlap itself.
+/// Throws unless each given operand is on the context's device (or in host memory, if
+/// `in_host_memory`, for any context), this build supports its device, and written operands do not
+/// overlap themselves.
 RUNG_API void require_usable(std::string_view op, std::span<const AnyOperand> operands,
                              const Context& context, bool in_host_memory);
-/// Throws if a written operand overlaps another, unless the two may be one tensor and are.
+/// Throws if a written operand overlaps another, unless it may be identical to it and is.
 RUNG_API void require_no_overlap(std::string_view op, std::span<const AnyOperand> operands);
 
 /// Calls f with the operands of a call as a span of one type.
@@ -117,7 +118,7 @@ void with_operands(const typename Op::Call& call, F&& f) {
 
 }  // namespace detail
 
-/// Returns whether everything that the call would write is empty.
+/// Returns whether every output of the call is empty.
 template <class Op>
 bool writes_nothing(const typename Op::Call& call) {
   bool nothing = true;
@@ -130,7 +131,7 @@ bool writes_nothing(const typename Op::Call& call) {
   return nothing;
 }
 
-/// Returns the arguments that a rung sees: normalized, and checked but for what depends on the
+/// Returns the arguments for rungs: normalized, with all checks done that do not depend on the
 /// device.
 template <class Op>
 typename Op::Args bind(const typename Op::Call& call) {
@@ -141,13 +142,13 @@ typename Op::Args bind(const typename Op::Call& call) {
   return args;
 }
 
-/// The overlap of operands, which depends on nothing but pointers once a call has been bound.
+/// Throws if operands overlap; depends only on the pointers once the call has been bound.
 template <class Op>
 void require_no_overlap(const typename Op::Call& call) {
   detail::with_operands<Op>(call, [](auto all) { detail::require_no_overlap(Op::name, all); });
 }
 
-/// Checks what bind() does not: devices, and overlapping memory.
+/// Checks devices and overlapping memory, which bind() does not.
 template <class Op>
 void validate(const typename Op::Call& call, const Context& context) {
   constexpr bool in_host_memory = requires { Op::operands_in_host_memory; };
@@ -156,8 +157,8 @@ void validate(const typename Op::Call& call, const Context& context) {
   require_no_overlap<Op>(call);
 }
 
-/// Returns whether the tensors of a call are laid out as those of the last one, and whether a data
-/// pointer has moved: then alignment may differ no more than the rest.
+/// Returns whether the tensors of a call have the same axes as those of the last one and, if a data
+/// pointer has changed, the same alignment. Sets `moved` if one has.
 template <class Op>
 RUNG_ALWAYS_INLINE inline bool same_layouts(const auto& call, const typename Op::Call& last,
                                             bool& moved) {
@@ -174,8 +175,8 @@ RUNG_ALWAYS_INLINE inline bool same_layouts(const auto& call, const typename Op:
   return same;
 }
 
-/// Puts a call's data pointers into the remembered one and what was bound of it. Binding may have
-/// moved a pointer within its tensor, to where a reversed axis begins.
+/// Replaces the data pointers in the remembered call and its bound arguments by those of `call`.
+/// Keeps the offset that binding added to a pointer (to the start of a reversed axis).
 template <class Op>
 void move_pointers(const typename Op::Call& call, typename Op::Call& last,
                    typename Op::Args& args) {
@@ -195,8 +196,9 @@ void move_pointers(const typename Op::Call& call, typename Op::Call& last,
   });
 }
 
-/// Returns whether `call` differs from `last`, of which `args` were made, in data pointers at most,
-/// and not in their alignment. Puts its pointers into both, and says whether one has moved.
+/// Returns whether `call` differs from `last`, from which `args` were bound, at most in data
+/// pointers of equal alignment. If so, stores its pointers in `last` and `args`. Sets `moved` if a
+/// pointer differs.
 template <class Op>
 bool repeats(const typename Op::Call& call, typename Op::Call& last, typename Op::Args& args,
              bool& moved) {

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators and their rungs: what a rung declares about itself, how it registers, and how a call
-// picks one.
+// Operators and their rungs: what a rung declares, how it registers, and how a call chooses a rung.
 //
 // An operator is a struct (see ops/gemm/op/gemm.hpp) with
 //   name      in messages
-//   Call      the call as a program makes it: tensors and options, with a defaulted operator==;
-//             CallOf<ConstTensorRef, TensorRef> where it can be compared without copying tensors
-//   Args      a Call, normalized by bind(), and what bind() derives: what a rung sees
-//   operands  the tensors of either (operands.hpp), from which core derives checks, comparison with
-//             the last call, and new pointers in what it remembers
-//   bind      what is this operator's own to check and derive; an Error names what is accepted
+//  Call      the call as a program makes it: tensors and options, with a defaulted operator==;
+//            CallOf<ConstTensorRef, TensorRef> if it can be compared without copying tensors
+//  Args      arguments of a rung: a Call, normalized by bind(), and values that bind() derives
+//  operands  the tensors of a Call or Args (operands.hpp), from which core derives checks, the
+//            comparison with the last call, and updates of remembered pointers
+//  bind      checks and derived values specific to the operator; an Error names accepted values
 //   cost, reference, tolerance, check_problems, bench_problems, make, describe, arguments, invoke
 // A rung is one file with one constant:
 //   const Rung<Gemm> self{{.name = "tiled", .step = 40, ..., .run = run}};
-// which pushes itself onto its operator's list during static initialization: no allocation, no
-// CUDA call, nothing central to edit. Link order is arbitrary, so lists are sorted by step. A file
-// in shapes/ or types/ is no step of the ladder and has no `.step`; its `.after` names the rung it
-// stands beside.
+// which adds itself to its operator's list during static initialization: no allocation, no CUDA
+// call, no central registry. Link order is arbitrary, so lists are sorted by step. A file in
+// shapes/ or types/ is not a step of the ladder and has no `.step`; its `.after` names the rung
+// that it specializes.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +37,8 @@
 
 namespace rung {
 
-// Types that an operator's struct names and only its .cpp needs whole (any_operator.hpp). A rung
-// includes that struct, and nvcc reads each header it brings three times.
+// Types that an operator's struct only names; its .cpp includes their definitions
+// (any_operator.hpp). Rungs include the struct, and nvcc reads each included header three times.
 class Inputs;
 enum class Values : std::uint8_t;
 struct ArgumentSpec;
@@ -47,8 +46,7 @@ struct Invocation;
 struct Oracle;
 struct Problem;
 
-/// Answer of a rung that is asked for a call; if it refuses, `why` is a static string with the
-/// reason.
+/// Whether a rung supports a call; if not, `why` is a static string with the reason.
 struct Support {
   bool ok = true;
   const char* why = "";
@@ -57,11 +55,11 @@ struct Support {
 inline constexpr Support supported{};
 constexpr Support unsupported(const char* why) { return {false, why}; }
 
-/// Cost of a call: bytes to and from memory, and useful operations (a multiply-add is two).
+/// Compulsory cost of a call: bytes moved, and useful operations (a multiply-add is two).
 struct Cost {
   double bytes = 0;
   double operations = 0;
-  double written = 0;  // of the bytes
+  double written = 0;  // part of `bytes`
 };
 
 /// Number of times that a rung moves each compulsory byte; zeros: not stated.
@@ -70,27 +68,27 @@ struct Passes {
   double stores = 0;
 };
 
-/// Results that a kernel makes at a time, from which an operator's traffic follows (gemm: a tile of
-/// C). Zeros: not stated.
+/// Extents of the tile of results that a kernel computes at a time, from which the operator derives
+/// traffic (gemm: a tile of C). Zeros: not stated.
 struct TileExtents {
   std::int64_t rows = 0, columns = 0;
 };
 
-/// |result - reference| <= absolute + relative * |reference| + magnitude * m, where m is the sum
-/// of the absolute values of the terms that make up the element: what rounding errors scale with.
+/// Error bound |result - reference| <= absolute + relative * |reference| + magnitude * m, where m,
+/// the scale of rounding errors, is the sum of the absolute values of the element's terms.
 struct Tolerance {
   double absolute = 0;
   double relative = 0;
   double magnitude = 0;
 };
 
-/// Place of a rung in its operator's folder: a numbered step of the ladder; or, as no step, a
-/// kernel for a family of shapes (cuda/shapes/NAME.cu) or types and layouts (cuda/types/NAME.cu).
+/// Kind of a rung: a numbered step of the ladder, or a kernel for a family of shapes
+/// (cuda/shapes/NAME.cu) or of types and layouts (cuda/types/NAME.cu).
 enum class RungKind : std::uint8_t { step, shape, type };
 
 RUNG_API const char* to_string(RungKind kind);
 
-/// Returns the kind that the folder of a rung's source says.
+/// Returns a rung's kind, given by the folder of its source.
 constexpr RungKind rung_kind(std::string_view file) {
   const std::string_view folder = file.substr(0, file.rfind('/') + 1);
   if (folder.ends_with("/shapes/")) return RungKind::shape;
@@ -100,27 +98,29 @@ constexpr RungKind rung_kind(std::string_view file) {
 /// Description of a rung that does not depend on its operator.
 struct RungInfo {
   std::string_view name;
-  int step = 0;            // numbers in tens, so that one can be put between; 0: no step
-  std::string_view after;  // the rung this one improves on, or stands beside where it is no step
+  int step = 0;            // multiples of ten, to leave room between steps; 0: not a step
+  std::string_view after;  // the rung that this one improves on, or specializes if not a step
   Backend backend = Backend::cpu;
-  bool peer = false;              // a vendor's library: timed and checked, never picked
-  bool teaching = false;          // a step that later ones always beat: never picked
-  bool declares_traffic = false;  // what it moves, beyond the operator's cost
+  bool peer = false;              // a vendor's library: timed and checked, never chosen
+  bool teaching = false;          // a step that later steps always beat: never chosen
+  bool declares_traffic = false;  // its traffic differs from the operator's cost
   std::string_view file;          // relative to the source tree: rung/ops/gemm/cpu/010_naive.cpp
-  /// A peer's version and the kernels it chose ("OpenBLAS 0.3.21, SkylakeX"); may be null.
+  /// Returns a peer's version and the kernels it selected ("OpenBLAS 0.3.21, SkylakeX"); may be
+  /// null.
   std::string (*about)() = nullptr;
-  /// A library or driver this rung needs beyond its backend; null when none.
+  /// Returns whether a library or driver that the rung needs beyond its backend is present; null:
+  /// none.
   Support (*present)() = nullptr;
   RungKind kind = RungKind::step;
 };
 
-/// The ladder's order: steps by number, then kernels for shapes, then those for types, by name.
+/// Orders rungs: steps by number, then kernels for shapes, then kernels for types, by name.
 inline bool comes_before(const RungInfo& a, const RungInfo& b) {
   return std::tie(a.kind, a.step, a.name) < std::tie(b.kind, b.step, b.name);
 }
 
-/// Returns true if `a` is chosen where both are estimated to take the same time: if it improves on
-/// `b` or stands beside it, else if it comes later in the ladder's order.
+/// Returns true if `a` is chosen over `b` at equal estimates: if it improves on or specializes `b`,
+/// else if it is later in the ladder's order.
 inline bool wins_tie(const RungInfo& a, const RungInfo& b) {
   if (a.after == b.name) return true;
   return b.after != a.name && comes_before(b, a);
@@ -137,28 +137,28 @@ struct RungSpec {
   bool teaching = false;
   std::string (*about)() = nullptr;
   Support (*present)() = nullptr;
-  /// Sees types, strides and alignment. Null: everything valid.
+  /// Checks types, strides and alignment. Null: every valid call is supported.
   Support (*supports)(const Args&, const Context&) = nullptr;
-  /// Traffic of this rung; Op::cost is the compulsory traffic of any.
+  /// Traffic of this rung in passes over the compulsory bytes of Op::cost.
   Passes passes = {};
-  /// Traffic that does not follow from a number of passes.
+  /// Returns traffic that is not a number of passes.
   Cost (*traffic)(const Args&) = nullptr;
   /// Tile of a rung whose operator derives traffic from it.
   TileExtents tile = {};
-  /// Facts from which its time is predicted (work.hpp), and with that the choice among supporting
-  /// rungs: the least time wins, of equal ones as wins_tie() says. Null: the operator's cost in one
-  /// launch.
+  /// Returns the facts from which the time model (work.hpp) predicts the rung's time. Among
+  /// supporting rungs the least time is chosen; wins_tie() decides between equal times. Null: the
+  /// operator's cost in one launch.
   Work (*work)(const Args&, const Context&) = nullptr;
   void (*run)(const Args&, Context&) = nullptr;
 };
 
-/// A path as it is told to people: from the source tree's "rung/" on (nvcc keeps absolute paths).
+/// Returns a path relative to the source tree, from "rung/" on (nvcc keeps absolute paths).
 constexpr std::string_view source_path(std::string_view path) {
   const std::size_t root = path.rfind("/rung/ops/");
   return root == std::string_view::npos ? path : path.substr(root + 1);
 }
 
-/// The head of an operator's list of rungs; one exported object an operator, in its .cpp.
+/// Head of an operator's list of rungs; one exported object per operator, in its .cpp.
 template <class Op>
 class Rung;
 template <class Op>
@@ -172,7 +172,8 @@ class Rung {
   using Args = typename Op::Args;
 
   explicit Rung(const RungSpec<Op>& spec,
-                // std::source_location::current() is not in every library that users have.
+                // std::source_location::current() is missing from some supported standard
+                // libraries.
                 const char* file = __builtin_FILE())
       : info{spec.name,
              spec.step,
@@ -212,8 +213,8 @@ class Rung {
     }
     return cost;
   }
-  /// Facts of the kernel in this call, bytes and operations included. A call that writes nothing
-  /// has no facts to state.
+  /// Returns the kernel's facts for this call, with defaults for bytes and operations. The rung is
+  /// not consulted for a call that writes nothing.
   [[nodiscard]] Work work(const Args& args, const Context& context) const {
     const bool has_facts = spec_.work != nullptr && !writes_nothing<Op>(args);
     Work work = has_facts ? spec_.work(args, context) : Work{};
@@ -230,9 +231,9 @@ class Rung {
   [[nodiscard]] double estimate(const Args& args, const Context& context) const {
     return predict(work(args, context), context).seconds;
   }
-  /// Returns whether the kernel states facts of its own.
+  /// Returns whether the rung declares facts of its own.
   [[nodiscard]] bool has_facts() const { return spec_.work != nullptr; }
-  /// Runs the kernel. The result has at least one element.
+  /// Runs the kernel; the result must have at least one element.
   void run(const Args& args, Context& context) const { spec_.run(args, context); }
 
   RungInfo info;
@@ -243,7 +244,7 @@ class Rung {
   detail::RatesCache rates_;
 };
 
-/// The rung that `info` is part of.
+/// Returns the rung that contains `info`.
 template <class Op>
 const Rung<Op>& rung_of(const RungInfo& info) {
   for (const Rung<Op>* rung = Op::rungs().first; rung != nullptr; rung = rung->next) {
@@ -252,23 +253,23 @@ const Rung<Op>& rung_of(const RungInfo& info) {
   throw Error(ErrorCode::internal, "no such rung: " + std::string(info.name));
 }
 
-/// Nominal rates for comparing rungs of one backend; not a measurement (see `rung machine`).
+/// Nominal throughput for comparing rungs of one backend; not measured (see `rung machine`).
 struct NominalRates {
   double bytes_per_second;
   double operations_per_second;
 };
 RUNG_API NominalRates nominal_rates(const Context& context);
 
-/// Nominal cost of a kernel on a GPU beyond its work, among others of one stream.
+/// Nominal overhead of a launch on a GPU, among other launches of one stream.
 inline constexpr double launch_seconds = 4e-6;
 
-/// The context that rungs are compared for in a call on `context`: on a CPU, unless it prefers
-/// Choice::fastest, one with a fixed number of threads, so that the choice, and with it the order
-/// of additions, does not depend on the number of threads.
+/// Returns the context for which rungs are compared in a call on `context`: on a CPU, unless
+/// Choice::fastest is set, a context with a fixed number of threads, so that the choice, and with
+/// it the summation order, does not depend on the number of threads.
 RUNG_API const Context& comparison_context(const Context& context);
 
 namespace detail {
-/// A rung of any backend, and why it does not take the call; "" where that is not needed.
+/// A rung, and the reason why it does not support the call; "" if not needed.
 struct Refusal {
   const RungInfo* rung;
   std::string why;
@@ -276,7 +277,7 @@ struct Refusal {
 [[noreturn]] RUNG_API void throw_no_rung(std::string_view op, Backend backend,
                                          std::string_view asked, std::vector<Refusal> refusals);
 
-/// Apart from choose(), which then builds no string on the way to an answer.
+/// Throws the error of a failed choice. Separate from choose(), which then builds no strings.
 template <class Op>
 [[noreturn]] void throw_no_choice(const typename Op::Args& args, const Context& context,
                                   Pick pick) {
@@ -293,8 +294,8 @@ template <class Op>
 }
 }  // namespace detail
 
-/// The rung that `pick` names, or the supporting one with the least estimate, of equal ones as
-/// wins_tie() says. Throws Error with every candidate's reason when there is none.
+/// Returns the rung that `pick` names, else the supporting rung with the least estimate; wins_tie()
+/// decides between equal estimates. If there is none, throws Error with every candidate's reason.
 template <class Op>
 const Rung<Op>& choose(const typename Op::Args& args, const Context& context, Pick pick = best) {
   const Rung<Op>* chosen = nullptr;
@@ -318,22 +319,22 @@ const Rung<Op>& choose(const typename Op::Args& args, const Context& context, Pi
 }
 
 namespace detail {
-/// The rung of a call that names none: as measured where the context tunes, else as estimated.
-/// Defined in observed.hpp, which the operator's own source includes (any_operator.hpp).
+/// Returns the rung of a call that names none: the measured choice if the context tunes, else the
+/// estimated one. Defined in observed.hpp, which operators' sources include (any_operator.hpp).
 template <class Op>
 const Rung<Op>& choose_best(const typename Op::Call& call, const typename Op::Args& args,
                             Context& context);
 
-/// Last call of an operator, as a context remembers it.
+/// Last call of an operator, kept by the context.
 template <class Op, class Options>
 struct LastCall {
   typename Op::Call call;
-  Options options;  // once more, where they are compared apart
+  Options options;  // a copy, if they are compared separately
   typename Op::Args args;
   const Rung<Op>* rung = nullptr;
 };
 
-// `make` gives the call, as a Call or in another form (see call()).
+// `make` returns the call, as a Call or in another form (see call()).
 
 template <class Op>
 [[gnu::noinline]] void call_named(Context& context, const Pick& pick, const auto& make) {
@@ -344,7 +345,7 @@ template <class Op>
   if (!writes_nothing<Op>(call)) rung.run(args, context);
 }
 
-/// Binds and chooses; remembers nothing when that throws, or nothing is to be done.
+/// Binds, chooses and runs. Remembers nothing if that throws or the outputs are empty.
 template <class Op, class Options>
 [[gnu::noinline]] void call_first(Context& context, LastCall<Op, Options>& last, const auto& make) {
   last.rung = nullptr;
@@ -353,7 +354,7 @@ template <class Op, class Options>
   last.args = bind<Op>(last.call);
   validate<Op>(last.call, context);
   if (writes_nothing<Op>(last.call)) {
-    static_cast<void>(choose<Op>(last.args, context));  // throws where no rung takes the call
+    static_cast<void>(choose<Op>(last.args, context));  // throws if no rung supports the call
     return;
   }
   const Rung<Op>& rung = choose_best<Op>(last.call, last.args, context);
@@ -361,7 +362,7 @@ template <class Op, class Options>
   rung.run(last.args, context);
 }
 
-/// A call that repeats the last one with other pointers; forgotten if its tensors overlap.
+/// Runs a call that repeats the last one with other pointers; forgets it if its tensors overlap.
 template <class Op, class Options>
 [[gnu::noinline]] void call_moved(Context& context, LastCall<Op, Options>& last, const auto& make) {
   const Rung<Op>* const rung = std::exchange(last.rung, nullptr);
@@ -374,9 +375,9 @@ template <class Op, class Options>
 }  // namespace detail
 
 /// Runs a call of an operator's public function: checks, binds, chooses, runs. The context
-/// remembers the choice: a call that differs from the last one in data pointers at most (repeats())
+/// remembers the choice: a call that differs from the last one at most in data pointers (repeats())
 /// skips binding and choice, and costs a few comparisons. Overlap is checked whenever a pointer has
-/// moved.
+/// changed.
 template <class Op>
 void call(Context& context, const typename Op::Call& given, Pick pick = best) {
   const auto make = [&]<class Call>() -> const auto& { return given; };
@@ -396,7 +397,7 @@ void call(Context& context, const typename Op::Call& given, Pick pick = best) {
 }
 
 /// Runs a call without copying tensors, which would cost more than the comparison. Op::Call is
-/// CallOf<ConstTensorRef, TensorRef>, and `make` gives the call in any such form:
+/// CallOf<ConstTensorRef, TensorRef>, and `make` returns the call in any such form:
 ///   call<Softmax>(context, pick, [&]<class Call>() { return Call{.x = x, .y = y}; });
 template <class Op>
 [[gnu::flatten]] void call(Context& context, const Pick& pick, const auto& make) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over the host's memory that are worth all cores: making gigabytes of input, comparing them.
-// Internal to the library and its workbench; kernels divide their work themselves (cpu/).
+// Multithreaded loops over large host arrays: generating and comparing gigabytes of data. Internal
+// to the library and its workbench; kernels divide their work themselves (cpu/).
 #pragma once
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 
 namespace rung {
 
-/// Calls part(begin, end) for pieces that make up [0, count), each a multiple of `grain` but the
-/// last, from several threads at once when there are more than a few; `part` must not throw.
+/// Calls part(begin, end) for ranges that partition [0, count), on several threads if there is
+/// enough work. All ranges but the last are multiples of `grain`. `part` must not throw.
 template <class Part>
 void for_each_part(std::int64_t count, std::int64_t grain, const Part& part) {
-  constexpr std::int64_t grains_a_thread = 4;  // starting one for less would not pay
+  constexpr std::int64_t grains_a_thread = 4;  // less work would not amortize starting a thread
   const std::int64_t grains = (count + grain - 1) / grain;
   const std::int64_t cores = std::max(1u, std::thread::hardware_concurrency());
   const std::int64_t threads = std::clamp<std::int64_t>(grains / grains_a_thread, 1, cores);
@@ -26,7 +26,7 @@ void for_each_part(std::int64_t count, std::int64_t grain, const Part& part) {
     try {
       team.emplace_back([&part, begin, end] { part(begin, end); });
     } catch (const std::system_error&) {
-      part(begin, end);  // no thread to be had
+      part(begin, end);  // no thread could be started
     }
   }
   if (count > 0) part(0, std::min(share, count));

@@ -6,8 +6,8 @@
 
 namespace rung {
 
-/// Choice of a rung: the best one, or one by name. Vendors' libraries are loaded into the process
-/// only with `peers`, which the workbench sets; a program calls them itself.
+/// Choice of a rung: the best (empty name), or a rung by name. Vendors' libraries are loaded only
+/// with `peers`, which the workbench sets.
 struct Pick {
   std::string_view rung = {};
   bool peers = false;

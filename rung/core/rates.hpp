@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rates of kernels on the machines that were measured, compiled in from
-// results/MACHINE/rates/OPERATOR.json, and which of them a context uses.
+// Measured rates of kernels, compiled in from results/MACHINE/rates/OPERATOR.json, and selection of
+// the machine whose rates a context uses.
 #pragma once
 
 #include <span>
@@ -12,19 +12,19 @@
 
 namespace rung {
 
-/// Rates of one path through a kernel.
+/// Rates of a kernel for one rates key (Work::path).
 struct PathRates {
-  std::string_view path;  // "": of every path that is not listed
+  std::string_view path;  // "": every key that is not listed
   Rates rates;
 };
 
 struct KernelRates {
   std::string_view op;
-  std::string_view kernel;  // "": of every kernel of the operator that is not listed
+  std::string_view kernel;  // "": every kernel of the operator that is not listed
   const PathRates* paths;
   int count;
 
-  /// The rates of a path, else those of all.
+  /// Returns the rates for a key, else the default ones.
   [[nodiscard]] const Rates& operator()(std::string_view path) const {
     for (int i = 0; i < count; ++i) {
       if (paths[i].path == path) return paths[i].rates;
@@ -33,46 +33,45 @@ struct KernelRates {
   }
 };
 
-/// Quality of the choice by an operator's rates.
+/// Accuracy of the choice among an operator's rungs by fitted rates.
 struct Fit {
   std::string_view op;
   std::string_view date;
   int problems;
-  double mean, worst;  // seconds of the best kernel / those of the chosen one: geometric mean
-  double held_out;     // the mean on problems that were left out of the fit
+  double mean, worst;  // least time / time of the chosen kernel: geometric mean, minimum
+  double held_out;     // `mean` over problems that were not used for fitting
 };
 
-/// A machine that was measured.
+/// A measured machine.
 struct RatedMachine {
   std::string_view name;  // its folder in results/
   bool is_gpu;
-  std::string_view device;               // as DeviceInfo says
+  std::string_view device;               // DeviceInfo::name of a GPU, DeviceInfo::family of a CPU
   int compute_capability;                // of a GPU
-  int units;                             // SMs, or threads that were used
-  double bytes_per_second;               // nominal, of a GPU's memory
-  std::span<const KernelRates> kernels;  // by operator and name
+  int units;                             // SMs, or threads used
+  double bytes_per_second;               // nominal memory bandwidth of a GPU
+  std::span<const KernelRates> kernels;  // sorted by operator and name
   std::span<const Fit> fits;
 };
 
 RUNG_API std::span<const RatedMachine> rated_machines();
 
-/// Returns the machine whose rates a context uses: the one that RUNG_RATES names, else the one that
-/// is most like the context's device (compute capability, SMs and memory of a GPU; vendor, family
-/// and vector width of a CPU). Null where no machine of its kind was measured. Throws
-/// Error(invalid_argument) for a name that is none.
+/// Returns the machine whose rates a context uses: the one that RUNG_RATES names, else the one most
+/// similar to the context's device (compute capability, SMs and memory bandwidth of a GPU; vendor,
+/// family and vector width of a CPU). Null if no machine of its kind was measured.
 RUNG_API const RatedMachine* machine_of(const Context& context);
 
-/// Returns the rates of a kernel on a machine, else on the most similar one that has them, else
-/// those of the operator, else nominal ones.
+/// Returns a kernel's rates on the context's machine, else on the most similar machine that lists
+/// the kernel, else the operator's default rates, else nominal rates.
 RUNG_API const KernelRates& find_rates(std::string_view op, std::string_view kernel,
                                        const Context& context);
 
 namespace detail {
-/// Returns the index of the machine whose rates a device uses, max_rated_machines for none; a
-/// context asks once per device.
+/// Returns the index of the machine whose rates a device uses, max_rated_machines if there is none.
+/// Called once per device. Throws Error(invalid_argument) if RUNG_RATES names an unknown machine.
 RUNG_API int match_machine(Backend backend, const DeviceInfo& info);
 
-/// The rates of one kernel, looked up once per machine; any thread may ask.
+/// Rates of one kernel, looked up once per machine; thread-safe.
 class RUNG_API RatesCache {
  public:
   const KernelRates& get(std::string_view op, std::string_view kernel,

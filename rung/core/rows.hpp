@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows<N>: N tensors of one shape as rows along one of their axes, for operators that work along an
-// axis (softmax, norm). The other axes are collapsed and number the rows; which order they are in
-// does not matter, so the densest comes last: neighboring rows then are next to each other in
-// memory as often as they can, and a walk across rows is a walk through memory.
+// Rows<N>: N tensors of one shape, viewed as rows along one axis, for operators along an axis
+// (softmax, norm). The other axes are collapsed and number the rows. The order of rows does not
+// matter, so the axis with the smallest stride comes last: adjacent rows are then adjacent in
+// memory as often as possible.
 //
 //   const Rows<2> rows = rows_along<2>(x.shape, {x.strides, y.strides}, axis);
 //   for (row < rows.count())
 //     for (i < rows.length) y[rows.offset<1>(row) + i * rows.steps[1]] = ...
 //
-// Kernels take it by value; device/rows.hpp has the rest of what they need.
+// Kernels take Rows by value; device/rows.hpp has the device code.
 #pragma once
 
 #include <array>
@@ -22,9 +22,9 @@ namespace rung {
 
 template <int N>
 struct Rows {
-  Collapsed<N> others;         // of the axes across the rows
+  Collapsed<N> others;         // the axes other than that of the rows, collapsed
   std::int64_t length = 0;     // elements per row
-  std::int64_t steps[N] = {};  // from one element of a row to the next, a tensor
+  std::int64_t steps[N] = {};  // stride along a row, per tensor
 
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t count() const { return others.size(); }
   /// Returns the offset of row `row` of tensor I, in elements from the tensor's first.
@@ -37,22 +37,22 @@ struct Rows {
     others.offsets(row, at);
   }
 
-  /// Returns whether every tensor's rows are contiguous.
+  /// Returns whether the rows of every tensor are contiguous.
   [[nodiscard]] bool are_contiguous() const {
     for (int tensor = 0; tensor < N; ++tensor) {
       if (steps[tensor] != 1 && length > 1) return false;
     }
     return true;
   }
-  /// Returns whether neighboring rows are adjacent in every tensor, so that vectors may run across
-  /// them: true for any axis but the last of a contiguous tensor.
+  /// Returns whether adjacent rows are one element apart in every tensor, so that vectors may span
+  /// rows: true for any axis but the last of a contiguous tensor.
   [[nodiscard]] bool are_adjacent() const {
     for (int tensor = 0; tensor < N; ++tensor) {
       if (others.rank == 0 || others.strides[tensor][others.rank - 1] != 1) return false;
     }
     return true;
   }
-  /// Returns the number of consecutive rows that are adjacent then.
+  /// Returns the number of consecutive rows that are_adjacent() refers to.
   [[nodiscard]] std::int64_t run() const {
     return others.rank == 0 ? 1 : others.shape[others.rank - 1];
   }

@@ -11,14 +11,13 @@
 
 namespace rung {
 
-/// The least number of insertions, deletions, substitutions and swaps of neighbors that turn `a`
-/// into `b`, where no part is edited twice (optimal string alignment). Upper and lower case are
-/// equal.
+/// Returns the least number of insertions, deletions, substitutions and transpositions of adjacent
+/// letters that turn `a` into `b` (optimal string alignment distance). Case-insensitive.
 RUNG_API std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// " (did you mean 'softmax'?)" when a known word is close to `word` - a third of its letters
-/// differ at most, or it continues `word` - and otherwise "". Of equally close words the first
-/// counts.
+/// Returns " (did you mean 'softmax'?)" if a known word is similar to `word`: at most a third of
+/// its letters differ, or it begins with `word`. Returns "" otherwise. The first of equally similar
+/// words is suggested.
 RUNG_API std::string did_you_mean(std::string_view word,
                                   const std::vector<std::string_view>& known);
 RUNG_API std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor: a TensorRef that owns its memory; and what sets the elements of tensors.
+// Tensor: a TensorRef that owns its memory; and functions that copy and set elements.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ namespace rung {
 class RUNG_API Tensor {
  public:
   Tensor() = default;
-  /// Uninitialized memory on `device`. Throws Error(out_of_memory, not_available).
+  /// Allocates uninitialized memory on `device`. Throws Error(out_of_memory, not_available).
   Tensor(DType dtype, const Extents& shape, Device device = {});
-  /// Adopts memory that somebody else made; `owner` keeps it alive. Throws Error(invalid_argument)
-  /// for a reference whose fields contradict each other, or one without the data its shape needs.
+  /// Adopts existing memory, which `owner` keeps alive. Throws Error(invalid_argument) if the
+  /// reference is inconsistent or lacks the data that its shape requires.
   Tensor(const TensorRef& ref, std::shared_ptr<void> owner);
 
   [[nodiscard]] TensorRef ref() const { return ref_; }
@@ -27,8 +27,9 @@ class RUNG_API Tensor {
   operator ConstTensorRef() const { return ref_; }  // NOLINT(google-explicit-constructor)
   [[nodiscard]] const Extents& shape() const { return ref_.shape; }
   [[nodiscard]] DType dtype() const { return ref_.dtype; }
-  /// Returns the address of the first element. T is the tensor's type, unsigned and as wide (its
-  /// bits), an unsigned byte, or without a DType (void, std::byte); throws Error otherwise.
+  /// Returns the address of the first element. T must be the tensor's element type, an unsigned
+  /// type of the same width (the bits), std::uint8_t, or a type without a DType (void, std::byte);
+  /// throws Error otherwise.
   template <class T>
   [[nodiscard]] T* data() const {
     constexpr bool bytes = std::is_same_v<std::remove_cv_t<T>, std::uint8_t>;
@@ -43,12 +44,12 @@ class RUNG_API Tensor {
   std::shared_ptr<void> owner_;
 };
 
-/// Copies elements between tensors of one shape and dtype, any strides, any devices. Synchronous.
-/// Throws Error when shapes or dtypes differ or the two overlap: by address ranges, so that tensors
-/// whose elements interleave are refused.
+/// Copies elements between tensors of the same shape and dtype, with any strides, on any devices.
+/// Synchronous. Throws Error if shapes or dtypes differ or the address ranges overlap; tensors with
+/// interleaved elements are therefore rejected.
 RUNG_API void copy(const ConstTensorRef& from, const TensorRef& to);
 
-/// Sets every element to a value, rounded to the dtype as store_from_double() does; any strides,
+/// Sets every element to `value`, rounded to the dtype as store_from_double() does; any strides,
 /// any device. Synchronous. Throws Error(invalid_argument) for a tensor whose elements overlap.
 RUNG_API void fill(const TensorRef& to, double value);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorRef: pointer, type, shape, strides and place, with the element type erased; it is what
-// public functions take. It owns nothing (tensor.hpp has what does).
+// TensorRef: type-erased, non-owning reference to a tensor (pointer, dtype, shape, strides,
+// device); the parameter type of public functions. Tensor (tensor.hpp) owns memory.
 //
 //   std::vector<float> v(12);
 //   TensorRef y(v, {3, 4});                  // a container: its type and size are known
@@ -9,14 +9,14 @@
 //   softmax(context, mdspan, y);             // std::mdspan, Kokkos::mdspan, View
 //
 // Shape     up to max_rank extents; none: a scalar. Extents may be zero.
-// Strides   one for each extent; they count elements, may be zero (broadcast), negative and in any
-//           order. Left out: C-contiguous.
-// Alignment data is aligned to the size of an element (1, 2, 4 or 8 bytes), on a GPU too, unless
-//           the tensor is empty. Nothing more is needed; 16 bytes are faster.
+// Strides   one per extent, in elements; may be zero (broadcast), negative and in any order.
+//           Default: C-contiguous.
+// Alignment data must be aligned to the size of an element (1, 2, 4 or 8 bytes), on GPUs too,
+//           unless the tensor is empty. Alignment to 16 bytes is faster.
 // Device    the index counts GPUs; it is 0 for cpu and simt.
-// Errors    constructors throw Error(invalid_argument) for what contradicts itself: strides of
-//           another number than extents, a shape larger than the container, a DType or Backend that
-//           does not exist, data that are not aligned. Fields set by hand are checked by operators.
+// Errors    constructors throw Error(invalid_argument) for contradictory arguments: unequal numbers
+//          of strides and extents, a shape larger than the container, an invalid DType or Backend,
+//          misaligned data. Fields set by hand are checked by operators.
 #pragma once
 
 #include <cstddef>
@@ -38,18 +38,19 @@ enum class Backend : std::uint8_t { cpu, cuda, simt, opencl };
 inline constexpr Backend all_backends[] = {Backend::cpu, Backend::cuda, Backend::simt,
                                            Backend::opencl};
 constexpr bool is_backend(Backend backend) noexcept { return backend <= Backend::opencl; }
-/// Returns true if the host reads and writes its tensors through their pointers.
+/// Returns true if the host may access the backend's tensors through their pointers.
 constexpr bool in_host_memory(Backend backend) noexcept {
   return backend == Backend::cpu || backend == Backend::simt;
 }
 RUNG_API const char* to_string(Backend backend) noexcept;
 /// Returns all names, for messages: "cpu, cuda, simt, opencl".
 RUNG_API std::string backend_names();
-/// Reads one of these names; throws Error(invalid_argument).
+/// Parses a backend's name; throws Error(invalid_argument).
 RUNG_API Backend parse_backend(std::string_view text);
 
-/// Device that memory belongs to. The simulated GPU's is host memory, which cpu shares in a build
-/// with simt. An OpenCL device's index counts the devices of all platforms in order.
+/// Device that memory belongs to. Memory of the simulated GPU is host memory, which cpu contexts
+/// also use in a build with simt. The index of an OpenCL device counts the devices of all
+/// platforms.
 struct Device {
   Backend backend = Backend::cpu;
   int index = 0;
@@ -62,16 +63,16 @@ using TensorRef = BasicTensorRef<void>;
 using ConstTensorRef = BasicTensorRef<const void>;
 
 namespace detail {
-/// Throws Error that says why a tensor is not consistent().
+/// Throws Error with the reason if a tensor is not consistent().
 RUNG_API void check_consistent(const ConstTensorRef& tensor);
-/// Throws Error unless every element of the tensor is one of the `count` from its data on.
+/// Throws Error unless every element of the tensor is within the `count` elements from data on.
 RUNG_API void check_inside(const ConstTensorRef& tensor, std::size_t count);
-/// Throws Error: the tensor is no view<T, rank>() or data<T>() of the DType `asked`.
+/// Throw the Error of view<T, rank>() or data<T>() for a T of DType `asked`.
 [[noreturn]] RUNG_API void throw_no_view(const ConstTensorRef& tensor, DType asked, int rank);
 [[noreturn]] RUNG_API void throw_no_data(const ConstTensorRef& tensor, DType asked);
 
-/// Returns true if elements of a DType may be read as T: their own type, unsigned numbers as wide,
-/// which are their bits, or a type without a DType, about which nothing is known.
+/// Returns true if elements of a DType may be read as T: their own type, an unsigned type of the
+/// same width (the bits), or a type without a DType, which is not checked.
 template <class T>
 constexpr bool reads_as(DType dtype) {
   using Element = std::remove_cv_t<T>;
@@ -83,7 +84,7 @@ constexpr bool reads_as(DType dtype) {
     return dtype == dtype_of<Element>;
   }
 }
-/// Returns the DType of T, or that of the tensor where T has none.
+/// Returns the DType of T, or `dtype` if T has none.
 template <class T>
 constexpr DType asked_type(DType dtype) {
   if constexpr (ElementFor<std::remove_cv_t<T>, void>) {
@@ -94,7 +95,7 @@ constexpr DType asked_type(DType dtype) {
 }
 }  // namespace detail
 
-/// Void is void or const void: a reference through which the elements may be written, or not.
+/// Reference to a tensor. Void is void if elements may be written, const void if not.
 template <class Void>
 struct BasicTensorRef {
   Void* data = nullptr;
@@ -107,20 +108,20 @@ struct BasicTensorRef {
   bool operator==(const BasicTensorRef&) const = default;
 
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wshadow"  // arguments have the names of the members
-  /// Memory of which only the program knows what it holds. A pointer to elements says it itself:
-  /// cast it to void* where the DType is known at run time only.
+#pragma GCC diagnostic ignored "-Wshadow"  // parameters have the names of the members
+  /// References untyped memory. A pointer with an element type implies the DType; cast it to void*
+  /// if the DType is known only at run time.
   template <UntypedPointer<Void> P>
   BasicTensorRef(P data, DType dtype, const Extents& shape, const Extents& strides,
                  Device device = {})
       : data(data), dtype(dtype), device(device), shape(shape), strides(strides) {
-    if (!consistent()) detail::check_consistent(*this);  // once more, in words
+    if (!consistent()) detail::check_consistent(*this);  // checks again, to throw the reason
   }
   template <UntypedPointer<Void> P>
   BasicTensorRef(P data, DType dtype, const Extents& shape, Device device = {})
       : BasicTensorRef(data, dtype, shape, shape.contiguous_strides(), device) {}
 
-  /// ConstTensorRef(x, {m, n}): the type is that of the pointer.
+  /// References elements of the pointer's type: ConstTensorRef(x, {m, n}).
   template <ElementFor<Void> T>
   BasicTensorRef(T* const& data, const Extents& shape, const Extents& strides, Device device = {})
       : BasicTensorRef(static_cast<Void*>(data), dtype_of<T>, shape, strides, device) {}
@@ -128,7 +129,7 @@ struct BasicTensorRef {
   BasicTensorRef(T* const& data, const Extents& shape, Device device = {})
       : BasicTensorRef(static_cast<Void*>(data), dtype_of<T>, shape, device) {}
 
-  /// Describes a tensor with its type given as a constant, which must be that of the pointer.
+  /// References elements whose DType is given as a constant; it must match the pointer's type.
   template <ElementFor<Void> T>
   BasicTensorRef(T* data, std::type_identity_t<detail::SpeltDType<T>>, const Extents& shape,
                  const Extents& strides, Device device = {})
@@ -138,7 +139,7 @@ struct BasicTensorRef {
                  Device device = {})
       : BasicTensorRef(data, shape, device) {}
 
-  /// The elements of a container, from its first one on; throws Error when it has too few.
+  /// References the elements of a container, from the first on; throws Error if it has too few.
   template <ContainerFor<Void> R>
   BasicTensorRef(R&& container, const Extents& shape, const Extents& strides, Device device = {})
       : BasicTensorRef(std::ranges::data(container), shape, strides, device) {
@@ -147,14 +148,14 @@ struct BasicTensorRef {
   template <ContainerFor<Void> R>
   BasicTensorRef(R&& container, const Extents& shape, Device device = {})
       : BasicTensorRef(container, shape, shape.contiguous_strides(), device) {}
-  /// All of them, as one axis. Containers, mdspans and views convert by themselves:
-  /// reduce(context, vector, y).
+  /// References all elements of a container as one axis. Containers, mdspans and views convert
+  /// implicitly: reduce(context, vector, y).
   template <ContainerFor<Void> R>
   BasicTensorRef(R&& container, Device device = {})  // NOLINT(google-explicit-constructor)
       : BasicTensorRef(std::ranges::data(container),
                        {static_cast<std::int64_t>(std::ranges::size(container))}, device) {}
 
-  /// float a[2][3]: a matrix.
+  /// References an array of arrays: float a[2][3] is a matrix.
   template <NestedArrayFor<Void> A>
   BasicTensorRef(A& array, Device device = {})  // NOLINT(google-explicit-constructor)
       : BasicTensorRef(detail::all_elements(array), detail::extents_of<A>(), device) {}
@@ -180,8 +181,8 @@ struct BasicTensorRef {
 
 #pragma GCC diagnostic pop
 
-  // Refuses what is no tensor. A compiler prints Why, a type whose name is the reason, in place
-  // of every constructor above with its constraints: 15 lines instead of 140.
+  // Rejects unsupported arguments. Compilers print Why, a type named after the reason, instead of
+  // every constructor above with its constraints: 15 lines instead of 140.
   template <class R, class Why = detail::WhyNot<R, Void>>
   requires detail::Reason<Why> BasicTensorRef(R&&, Device = {})
   = delete;
@@ -199,7 +200,7 @@ struct BasicTensorRef {
                                               Device = {})
   = delete;
 
-  /// Writable to read-only.
+  /// Converts a writable reference to a read-only one.
   template <class Other>
   requires(std::is_const_v<Void> && !std::is_const_v<Other>)
       BasicTensorRef(const BasicTensorRef<Other>& other)  // NOLINT(google-explicit-constructor)
@@ -209,7 +210,7 @@ struct BasicTensorRef {
         shape(other.shape),
         strides(other.strides) {}
 
-  /// Returns whether the fields describe a tensor, as the constructors see to.
+  /// Returns whether the fields describe a valid tensor, as the constructors ensure.
   [[nodiscard]] bool consistent() const {
     return is_dtype(dtype) && shape.has_valid_rank() && shape.rank == strides.rank &&
            (in_host_memory(device.backend) ? device.index == 0
@@ -226,8 +227,8 @@ struct BasicTensorRef {
     return false;
   }
 
-  /// Returns the typed view. N is the rank; T reads the dtype (detail::reads_as()). Throws Error
-  /// otherwise. A tensor without data and axes gives an empty view.
+  /// Returns the typed view. N must equal the rank, and T must match the dtype
+  /// (detail::reads_as()); throws Error otherwise. A tensor without data gives an empty view.
   template <class T, int N>
   [[nodiscard]] View<T, N> view() const {
     if ((!detail::reads_as<T>(dtype) || shape.rank != N) && data != nullptr) [[unlikely]] {
@@ -243,7 +244,7 @@ struct BasicTensorRef {
   }
 };
 
-/// The half-open range of bytes that the elements of a tensor span; {0, 0} when it is empty.
+/// Half-open range of addresses that a tensor's elements span; {0, 0} if it is empty.
 struct ByteRange {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
@@ -253,13 +254,13 @@ struct ByteRange {
 };
 RUNG_API ByteRange byte_range(const ConstTensorRef& tensor);
 
-/// Returns whether two elements of different index may share memory (so that writing would be
-/// ambiguous). Conservative only for exotic strides: rows, columns, slices and permutations are
-/// decided exactly.
+/// Returns whether two elements of different index may share memory (writes would be ambiguous).
+/// Exact for rows, columns, slices and permutations; for unusual strides it may return true for a
+/// tensor that does not overlap itself.
 RUNG_API bool self_overlaps(const ConstTensorRef& tensor);
 
-/// Same type, shape, strides and place. Of tensors, or of what has their fields; the ranks of `b`
-/// are valid.
+/// Returns whether two tensors have equal dtype, shape, strides and device. Accepts any type with
+/// these fields; the ranks of `b` must be valid.
 RUNG_ALWAYS_INLINE inline bool same_axes(const auto& a, const auto& b) {
   const int rank = b.shape.rank;
   if (a.dtype != b.dtype || a.shape.rank != rank || a.strides.rank != rank ||
@@ -274,8 +275,8 @@ RUNG_ALWAYS_INLINE inline bool same_axes(const auto& a, const auto& b) {
   return true;
 }
 
-/// Returns whether data pointers agree in what may decide which rung serves a call: null or not,
-/// and alignment up to 16 bytes.
+/// Returns whether two data pointers are equal in the properties on which the choice of rung may
+/// depend: null or not, and alignment up to 16 bytes.
 inline bool aligned_alike(const void* a, const void* b) {
   constexpr std::uintptr_t vector_mask = 15;
   return (a == nullptr) == (b == nullptr) &&
@@ -283,7 +284,7 @@ inline bool aligned_alike(const void* a, const void* b) {
           vector_mask) == 0;
 }
 
-/// Same axes and alignment: what decides which rung may serve a call.
+/// Returns whether axes and alignment are equal, on which the choice of rung may depend.
 inline bool same_layout(const ConstTensorRef& a, const ConstTensorRef& b) {
   return same_axes(a, b) && aligned_alike(a.data, b.data);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of measured choices: a line of JSON per choice, appended under a lock, so that processes
-// share it; of two lines with one key the later one holds. Internal to core.
+// File of measured choices: one line of JSON per choice, appended under a lock, so that processes
+// can share it. The last line with a key is valid. Internal to core.
 #pragma once
 
 #include <map>
@@ -12,10 +12,10 @@
 
 namespace rung::detail {
 
-/// Identity of a call among those of all programs and machines.
+/// Identity of a call across programs and machines.
 struct TuningKey {
   std::string version, device, op, problem, layout;
-  int threads = 0;  // of a CPU; 0: whatever their number
+  int threads = 0;  // of a CPU context; 0: any number
   auto operator<=>(const TuningKey&) const = default;
 };
 
@@ -23,10 +23,11 @@ class TuningFile {
  public:
   explicit TuningFile(std::string path) : path_(std::move(path)) {}
 
-  /// Returns the choice for a key, from this process or, read now, from another; no rung: none.
+  /// Returns the choice for a key, from this process or read from the file; an empty rung if there
+  /// is none.
   Tuned find(const TuningKey& key);
-  /// Keeps a choice in this process, and in the file if that can be written. Returns the choice
-  /// that holds: unless it `replaces`, one that another process wrote meanwhile.
+  /// Records a choice in this process, and in the file if it can be written. Returns the valid
+  /// choice: another process's, if it was written in the meantime and `replaces` is false.
   Tuned add(const TuningKey& key, const Tuned& choice, bool replaces);
   [[nodiscard]] std::string trouble();
   [[nodiscard]] const std::string& path() const { return path_; }
@@ -39,10 +40,10 @@ class TuningFile {
   std::string path_;
   std::map<TuningKey, Tuned> choices_;
   std::string trouble_;
-  // Inode of the file that has been read, and how many bytes of it.
+  // Inode of the file that was read, and the number of bytes read.
   unsigned long long file_ = 0;
   long long read_ = 0;
-  double looked_ = -1;  // when, in seconds of a steady clock
+  double looked_ = -1;  // time of the last read, in seconds of a steady clock
 };
 
 }  // namespace rung::detail

@@ -8,8 +8,8 @@
 
 namespace rung {
 
-/// Returns the path of an element type: f64 and 16-bit types have rates of their own, because they
-/// take more or fewer instructions per byte than f32.
+/// Returns the rates key of an element type: f64 and 16-bit types have separate rates, since they
+/// need more or fewer instructions per byte than f32.
 inline std::string_view type_path(DType type) {
   return type == DType::f64 ? "f64" : size_of(type) == 2 ? "16-bit" : "";
 }

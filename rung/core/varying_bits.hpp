@@ -6,9 +6,10 @@
 
 namespace rung {
 
-/// Marks a rung that adds floating numbers by atomics, whose order changes from run to run. `check`
-/// holds each of its results against the reference, and does not compare two runs. The rung is a
-/// teaching rung, which no call chooses: what a call returns repeats. Below `self`:
+/// Marks a rung that sums floating-point numbers by atomics, in an order that changes from run to
+/// run. `check` compares each result with the reference but does not compare two runs. The rung
+/// must be a teaching rung, which no call chooses, so that results of calls repeat. Declare below
+/// `self`:
 ///   const VaryingBits varies{self.info};
 class RUNG_API VaryingBits {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The versions of the headers, as macros, and of the library that is loaded.
+// Version of the headers, as macros, and of the loaded library.
 #pragma once
 
 #include "rung/core/export.hpp"
@@ -7,7 +7,7 @@
 
 namespace rung {
 
-/// Version of the library, which may be newer than the headers: "0.1.0".
+/// Returns the version of the library, which may be newer than the headers: "0.1.0".
 RUNG_API const char* version() noexcept;
 
 }  // namespace rung

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// View<T, N>: a non-owning pointer with shape and strides, cheap enough to pass to a kernel.
+// View<T, N>: a non-owning pointer with shape and strides, small enough to pass to a kernel by
+// value.
 //
 // Strides count elements, not bytes, and may be zero (broadcast) or in any order (transposed).
-// Plain arrays inside: nvcc rejects std::array::operator[] in device code. Always inlined: the
-// simulated GPU instruments kernels, and an out-of-line copy shared with plain code would make
-// the linker keep only one of the two.
+// It uses plain arrays because nvcc rejects std::array::operator[] in device code, and is always
+// inlined because the simulated GPU instruments kernels: the linker would merge an out-of-line copy
+// in a kernel with one in plain code.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +41,7 @@ struct View {
     return product;
   }
 
-  /// The sub-view at one index of the first axis.
+  /// Returns the sub-view at one index of the first axis.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr View<T, N - 1> at(std::int64_t index) const
     requires(N > 1)
   {
@@ -53,7 +54,7 @@ struct View {
     return inner;
   }
 
-  /// A writable view is a readable one.
+  /// Converts a writable view to a read-only one.
   template <class U>
     requires(std::is_same_v<U, const T> && !std::is_const_v<T>)
   RUNG_HD RUNG_ALWAYS_INLINE constexpr operator View<U, N>() const {

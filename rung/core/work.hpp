@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work of a kernel in a call, Rates of a kernel on a machine, and the seconds that follow: the
-// model by which the library chooses among kernels, on every backend.
+// Time model by which the library chooses among kernels, on every backend: Work of a kernel in a
+// call, Rates of a kernel on a machine, and the predicted seconds.
 //
 //   seconds = start + launch * launches + |memory, arithmetic, waiting, issue|
-//   memory     = share * bytes / the nominal rate of the memory, or of the cache that holds them
-//   arithmetic = share * operations / the nominal rate of the units
+//  memory     = share * bytes / nominal bandwidth of the memory or cache that holds the operands
+//  arithmetic = share * operations / nominal arithmetic throughput
 //   waiting    = waves * (wave + round * rounds)        waves = blocks / (resident * units), >= 1
 //   issue      = max(1, blocks / units) * (block + step * steps)
-// where |...| is close to the largest of the four (`overlap`), and units are SMs or threads. Work
-// follows from a kernel's code and the call alone; `share` to `step` are coefficients of a kernel
-// on a machine, which `rung survey --fit` writes to results/MACHINE/rates/OPERATOR.json.
+// where |...| is the sum on a CPU and close to the largest of the four on a GPU (overlap); units
+// are SMs or threads. Work depends only on the kernel's code and the call; `start` to `step` are
+// fitted coefficients of a kernel on a machine, which `rung survey --fit` writes to
+// results/MACHINE/rates/OPERATOR.json. On a CPU `waiting` is 0, and `launches` are further threads.
 #pragma once
 
 #include <array>
@@ -31,32 +32,31 @@ struct Amount {
   constexpr operator double() const { return value; }                 // NOLINT
 };
 
-/// Facts of a kernel in one call. What is 0 is not stated: bytes and operations are then the
-/// operator's own cost.
+/// Facts of a kernel in one call. Bytes and operations of 0 are replaced by the operator's cost.
 struct Work {
-  Amount bytes = 0;       // that memory has to move, of the footprint
-  Amount operations = 0;  // of the arithmetic units, those made again included
-  Amount launches = 1;    // kernels, one after another; counted on a GPU only
-  Amount blocks = 1;      // of the grid; on a CPU pieces, such as rows, with costs of their own
-  Amount resident = 1;    // blocks that one SM holds at a time
-  Amount rounds = 0;      // loads and barriers of a block that wait for the one before
-  Amount steps = 0;       // a block's instructions, in units of the kernel's own (packs, taps ...)
-  Amount threads = 1;     // CPU threads that share it
-  std::string_view path;  // of a kernel that has several, each with rates of its own: "cut"
+  Amount bytes = 0;       // moved to and from memory
+  Amount operations = 0;  // executed by the arithmetic units, recomputation included
+  Amount launches = 1;    // consecutive kernels; GPU only
+  Amount blocks = 1;      // in the grid; on a CPU, units of work with a fixed cost, such as rows
+  Amount resident = 1;    // resident blocks per SM
+  Amount rounds = 0;      // dependent loads and barriers per block
+  Amount steps = 0;       // instructions per block, in units that the kernel defines (packs, taps)
+  Amount threads = 1;     // CPU threads used
+  std::string_view path;  // rates key, if the kernel has several sets of rates: "cut"
 };
 
-/// Coefficients of the model, by index of Rates::of.
+/// Coefficients of the model; indices of Rates::of.
 enum class RateTerm : unsigned char {
   start,       // seconds
-  launch,      // seconds per launch; of each further thread on a CPU
-  memory,      // nominal times: of bytes beyond `middle_bytes`, or any on a GPU
-  middle,      // of bytes in a cache that cores share
-  near,        // of bytes in a core's own caches
-  arithmetic,  // nominal times
-  wave,        // seconds
-  round,       // seconds
-  block,       // seconds of a unit
-  step,        // seconds of a unit
+  launch,      // seconds per launch; on a CPU, per further thread
+  memory,      // factor on the nominal time; bytes beyond `middle_bytes` on a CPU, all on a GPU
+  middle,      // factor; bytes in a cache shared by cores
+  near,        // factor; bytes in a core's private caches
+  arithmetic,  // factor on the nominal time
+  wave,        // seconds per wave
+  round,       // seconds per round
+  block,       // seconds per block
+  step,        // seconds per step
 };
 inline constexpr std::size_t term_count = 10;
 RUNG_API std::string_view to_string(RateTerm term);
@@ -66,15 +66,15 @@ struct Rates {
   std::array<double, term_count> of{};
 };
 
-/// Factors that the coefficients multiply, by index of Rates::of.
+/// Factors by which the coefficients are multiplied; same indices as Rates::of.
 using WorkTerms = std::array<double, term_count>;
 RUNG_API WorkTerms terms_of(const Work& work, const Context& context);
 
-/// Seconds of a kernel, and of what it is made of.
+/// Predicted seconds of a kernel, and their parts.
 struct Prediction {
   double seconds = 0;
   double starting = 0, memory = 0, arithmetic = 0, waiting = 0, issue = 0;
-  /// "launch", "memory", "arithmetic", "latency" or "instructions": the largest part.
+  /// Returns the largest part: "launch", "memory", "arithmetic", "latency" or "instructions".
   [[nodiscard]] RUNG_API const char* limiter() const;
 };
 RUNG_API Prediction predict(const WorkTerms& terms, const Rates& rates, Backend backend);
