@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// activate(activation, x, count): the last step of CPU rungs whose results pass through a function.
+// activate(activation, x, count): applies an activation function to the results of a CPU rung.
 #if defined(RUNG_CPU_ACTIVATE_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_CPU_ACTIVATE_INL_HPP_
 #undef RUNG_CPU_ACTIVATE_INL_HPP_
@@ -17,8 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Applies the activation in place, in full vectors: elements up to the next multiple of the vector
-/// length behind `count` are read and written, too.
+/// Applies the activation in place, in full vectors: reads and writes elements past `count`, up to
+/// the next multiple of the vector length.
 template <class T>
 void activate(Activation activation, T* x, std::int64_t count) {
   const hn::ScalableTag<T> d;
@@ -31,7 +31,7 @@ void activate(Activation activation, T* x, std::int64_t count) {
     case Activation::none:
       break;
     case Activation::relu:
-      // In this order a NaN passes through on every target.
+      // This operand order propagates NaN on every target.
       each([&](auto v) HWY_ATTR { return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Zero(d), v); });
       break;
     case Activation::gelu:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lines of the next rows to prefetch while other rows are read and written in a software
-// pipeline.
+// Prefetch addresses within the next rows, for software pipelines over rows.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +10,8 @@
 
 namespace rung::cpu {
 
-/// Two rows that follow each other, each `length` elements of T: the places that are asked for
-/// begin at element `from` of the first.
+/// Two consecutive rows of `length` elements of T. Position i is element `from` + i of the first
+/// row or, past its end, the element of the second row that follows.
 template <class T>
 struct PrefetchedRows {
   const T* first;
@@ -20,11 +19,11 @@ struct PrefetchedRows {
   std::int64_t from;
   std::int64_t length;
 
-  /// Always inlined: as ask_for_line.
+  /// Returns the address of position i. Always inlined, as ask_for_line().
   [[nodiscard]] RUNG_ALWAYS_INLINE const T* place(std::int64_t i) const noexcept {
     return i + from < length ? first + i + from : second + (i + from - length);
   }
-  /// Asks for the places from that of element i on to the end: what a loop over whole turns leaves.
+  /// Prefetches positions [i, length): the remainder of an unrolled loop.
   RUNG_ALWAYS_INLINE void ask_from(std::int64_t i, bool into_l2) const noexcept {
     constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
     for (; i < length; i += line) ask_for_line(place(i), into_l2);
@@ -32,15 +31,16 @@ struct PrefetchedRows {
 };
 
 /// Returns the prefetch distance in elements of T: `bytes`, and with `apart` up to a page more, so
-/// that prefetched lines are half a page from the page offset that is being written. On Zen 4 a
-/// load at the same page offset waits for the non-temporal store (softmax of 65536x256 on a 2-core
-/// vCPU, one thread: 20 GB/s at the same offset, 28 to 31 at three others; norm of 16384x1024 30
-/// and 38). `read` and `written` are the current positions, which advance by the same bytes.
+/// that the page offset of prefetched lines is half a page from that of the lines being written. On
+/// Zen 4 a load at the page offset of a non-temporal store waits for it (softmax of 65536x256 on a
+/// 2-core vCPU, one thread: 20 GB/s at the same offset, 28 to 31 at three others; norm of
+/// 16384x1024 30 and 38). `read` and `written` are the current addresses, which advance at the same
+/// rate.
 template <class T>
 [[nodiscard]] std::int64_t elements_ahead(std::int64_t bytes, const T* read, const void* written,
                                           bool apart) noexcept {
   constexpr std::uintptr_t page = 4096;
-  constexpr std::uintptr_t distance = page / 2;  // as far from what comes as from what was written
+  constexpr std::uintptr_t distance = page / 2;  // equally far from past and future stores
   if (apart) {
     const auto now = reinterpret_cast<std::uintptr_t>(read) + static_cast<std::uintptr_t>(bytes) -
                      reinterpret_cast<std::uintptr_t>(written);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BitMap: a set of positions, one bit each, in words that the caller owns. Searches cost a few
-// instructions per 64 positions.
+// BitMap: set of integers from 0, one bit each, in words that the caller owns. A search takes a few
+// instructions per 64 integers.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace rung::cpu {
 
 class BitMap {
  public:
-  /// Null: the empty set. Else (positions + 63) / 64 words.
+  /// Refers to an array of (positions + 63) / 64 words; null: the empty set.
   explicit BitMap(std::uint64_t* words = nullptr) : words_(words) {}
 
   [[nodiscard]] bool is_empty() const { return words_ == nullptr; }
@@ -20,7 +20,7 @@ class BitMap {
   [[nodiscard]] bool has(std::int64_t i) const {
     return words_ != nullptr && (words_[i / 64] >> (i % 64) & 1) != 0;
   }
-  /// Returns the first position in [from, end), or `end`.
+  /// Returns the first member in [from, end), or `end`.
   [[nodiscard]] std::int64_t next(std::int64_t from, std::int64_t end) const {
     if (words_ == nullptr || from >= end) return end;
     std::int64_t word = from / 64;
@@ -31,7 +31,7 @@ class BitMap {
     }
     return std::min(end, word * 64 + std::countr_zero(bits));
   }
-  /// Returns the last position in [from, end), or -1.
+  /// Returns the last member in [from, end), or -1.
   [[nodiscard]] std::int64_t last(std::int64_t from, std::int64_t end) const {
     if (words_ == nullptr || from >= end) return -1;
     std::int64_t word = (end - 1) / 64;

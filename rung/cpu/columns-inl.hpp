@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Adjacent rows (along any axis but the last) as columns: each lane of a vector walks down a row of
-// its own.
+// Vectorization across adjacent rows (along any axis but the last): rows become the columns of a
+// block, and each lane processes one column.
 //
-// Shapes   a block of columns: any number, any distance between the elements of a column.
+// Shapes   a block of any number of columns, with any stride between the elements of a column.
 // Cost     one vector load or store per element and vector of columns; the last one is masked.
 #if defined(RUNG_CPU_COLUMNS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_CPU_COLUMNS_INL_HPP_
@@ -17,14 +17,14 @@
 HWY_BEFORE_NAMESPACE();
 namespace rung::cpu::HWY_NAMESPACE {
 
-/// A block of columns: element i of column j is at i * step + j.
+/// Block of columns: element i of column j is at i * step + j.
 template <class T>
 struct ColumnBlock {
   T* first;
   std::int64_t step;
 };
 
-/// Calls body(j, n) for one vector of columns after another, n of them in the last.
+/// Calls body(j, n) for each vector of columns: j is its first column, n their number.
 template <class Sum, class Body>
 HWY_INLINE void for_columns(std::int64_t columns, Body&& body) {
   const std::size_t lanes = hn::Lanes(Full<Sum>());

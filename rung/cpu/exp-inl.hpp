@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// e^x of vectors of f32 and f64, whole and in parts, for functions that are made of it.
+// e^x of vectors of f32 and f64, and its parts, for functions derived from it.
 //
 //   exp_of(d, x)          e^x for every x, NaN and infinities included; error below 4 ulp
 //   exp_parts(d, x)       power and expm1 with e^x = 2^power (1 + expm1); x within the range
@@ -26,7 +26,7 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// One rounding on every target: where there is no such instruction the C library has the function.
+/// Returns x y + w with one rounding on every target; without an FMA instruction by std::fma.
 template <class D, class V>
 HWY_INLINE V fused(D d, V x, V y, V w) {
 #if HWY_NATIVE_FMA
@@ -45,7 +45,8 @@ HWY_INLINE V fused(D d, V x, V y, V w) {
 #endif
 }
 
-/// x within bounds, NaN as it is: x86's minimum returns its second operand when either is NaN.
+/// Clamps x to the bounds, propagating NaN: x86's minimum returns its second operand if either is
+/// NaN.
 template <class D, class V>
 HWY_INLINE V clamp_keeping_nan(D d, V x, float low_bound, float high_bound) {
   const V low = hn::Set(d, low_bound);
@@ -57,7 +58,7 @@ HWY_INLINE V clamp_keeping_nan(D d, V x, float low_bound, float high_bound) {
 #endif
 }
 
-/// Clamps from above alone; NaN stays.
+/// Clamps x from above only, propagating NaN.
 template <class D, class V>
 HWY_INLINE V at_most_keeping_nan(D d, V x, float high_bound) {
   const V high = hn::Set(d, high_bound);
@@ -68,9 +69,9 @@ HWY_INLINE V at_most_keeping_nan(D d, V x, float high_bound) {
 #endif
 }
 
-/// log 2 in two parts, the first so short that its product with a power of e^x's range is exact;
-/// and minimax fits of (e^r - 1 - r) / r^2 for |r| <= log(2) / 2, which give e^r with errors of
-/// 3.1e-9 and 3.6e-18.
+/// Constants of e^x: log 2 in two parts, of which the first is so short that its product with any
+/// power in range is exact, and minimax fits of (e^r - 1 - r) / r^2 for |r| <= log(2) / 2, which
+/// give e^r with errors of 3.1e-9 and 3.6e-18.
 template <class T>
 struct ExpConstants;
 template <>
@@ -79,7 +80,7 @@ struct ExpConstants<float> {
   static constexpr float log_2[] = {0.693145752F, 1.42860677e-6F};
   static constexpr float q[] = {0.499999934476F, 0.166665206294F, 0.0416683880927F,
                                 0.00836871709086F, 0.00138145963824F};
-  static constexpr float lowest = -104;  // e^x is 0, and infinite above highest
+  static constexpr float lowest = -104;  // e^x is 0 below `lowest` and infinite above `highest`
   static constexpr float highest = 89;
   static constexpr int mantissa_bits = 23;
   static constexpr int exponent_bias = 127;
@@ -99,7 +100,7 @@ struct ExpConstants<double> {
   static constexpr int exponent_bias = 1023;
 };
 
-/// x = power log 2 + r with |r| <= log(2) / 2, and e^r - 1, for e^x = 2^power (1 + expm1).
+/// Parts of e^x = 2^power (1 + expm1), where x = power log 2 + r with |r| <= log(2) / 2.
 template <class V>
 struct ExpParts {
   V power;
@@ -119,7 +120,7 @@ HWY_INLINE ExpParts<V> exp_parts(D d, V x) {
   return {power, hn::MulAdd(hn::Mul(q, r), r, r)};
 }
 
-/// 2^power for whole powers within the range of normal numbers.
+/// Returns 2^power for integer powers in the range of normal numbers.
 template <class D, class V>
 HWY_INLINE V power_of_two(D d, V power) {
   using Constants = ExpConstants<hn::TFromD<D>>;
@@ -128,10 +129,11 @@ HWY_INLINE V power_of_two(D d, V power) {
   return hn::BitCast(d, hn::ShiftLeft<Constants::mantissa_bits>(exponent));
 }
 
-/// e^(factor x) as scale (1 + expm1), for tanh and sigmoid: a factor of 2 or -1 goes into the
-/// constants. |factor x| stays below 128.5 log 2 (1024.5 in f64); from 127.5 log 2 (1023.5) on the
-/// scale is infinite. Adding 1.5 * 2^23 rounds to a whole number and leaves it in the low bits, of
-/// which a shift makes a power of two: two instructions less than rounding and converting.
+/// e^(factor x) as scale (1 + expm1), for tanh and sigmoid: a factor of 2 or -1 is folded into the
+/// constants. |factor x| must be below 128.5 log 2 (1024.5 log 2 in f64); from 127.5 log 2 (1023.5
+/// log 2) on, the scale is infinite. Adding 1.5 * 2^23 rounds to an integer and leaves it in the
+/// low bits, which a shift makes a power of two: two instructions fewer than rounding and
+/// converting.
 template <class V>
 struct ScaledExp {
   V scale;
@@ -162,8 +164,8 @@ HWY_INLINE ScaledExp<V> scaled_exp(D d, V x) {
   return {hn::BitCast(d, bits), hn::Mul(r, hn::MulAdd(q, r, hn::Set(d, T(factor))))};
 }
 
-/// 2^power value, with infinity and subnormal numbers where they belong. NaN stays, in `power` too
-/// where the hardware scales; elsewhere in `value`.
+/// Returns 2^power value, with correct infinities and subnormal numbers. Propagates NaN in `value`;
+/// on AVX-512, which has an instruction, also in `power`.
 template <class D, class V>
 HWY_INLINE V scale([[maybe_unused]] D d, V value, V power) {
   using T = hn::TFromD<D>;
@@ -174,7 +176,7 @@ HWY_INLINE V scale([[maybe_unused]] D d, V value, V power) {
     return V{_mm512_scalef_pd(value.raw, power.raw)};
   }
 #else
-  // In two steps, as 2^power alone may be outside the range of normal numbers.
+  // In two steps, since 2^power may be outside the range of normal numbers.
   const V half = hn::Floor(hn::Mul(power, hn::Set(d, T(0.5))));
   return hn::Mul(hn::Mul(value, power_of_two(d, half)), power_of_two(d, hn::Sub(power, half)));
 #endif
@@ -183,7 +185,7 @@ HWY_INLINE V scale([[maybe_unused]] D d, V value, V power) {
 template <class D, class V>
 HWY_INLINE V exp_of(D d, V x) {
   using Constants = ExpConstants<hn::TFromD<D>>;
-  // Beyond these the result is infinite or zero; an infinite x would become NaN.
+  // Results outside this range are infinite or zero; an infinite x would give NaN.
   const V inside = clamp_keeping_nan(d, x, Constants::lowest, Constants::highest);
   const ExpParts<V> parts = exp_parts(d, inside);
   return scale(d, hn::Add(hn::Set(d, 1), parts.expm1), parts.power);

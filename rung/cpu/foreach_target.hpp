@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiles the including file once for each SIMD target: see simd.hpp. No #pragma once here: the
-// headers guard themselves, and Highway's have to be seen again in every pass.
+// Compiles the including file once per SIMD target: see simd.hpp. No #pragma once: Highway's
+// headers have guards that flip with each target and must be included again in every pass.
 #include "rung/cpu/simd.hpp"
 
 #include <hwy/foreach_target.h>
 
 #include <hwy/highway.h>
 
-// The fallback (SCALAR with g++ before 12.3, else EMU128, where each vector is a loop) has to be
-// right rather than fast (simd.hpp): it is compiled at -O1. What follows `#if HWY_ONCE` is not.
+// The fallback target (SCALAR with g++ before 12.3, else EMU128, where each vector operation is a
+// loop) must be correct, not fast (simd.hpp): it is compiled at -O1. Code after `#if HWY_ONCE` is
+// not.
 #if (HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR) && HWY_COMPILER_GCC_ACTUAL
 #undef HWY_BEFORE_NAMESPACE
 #undef HWY_AFTER_NAMESPACE

@@ -59,7 +59,7 @@ void copy_strided(std::int64_t size, const void* from, std::int64_t from_stride,
   visit<std::uint8_t, std::uint16_t, float, double>(word, [&]<class Word>() {
     const auto* in = static_cast<const Word*>(from);
     auto* out = static_cast<Word*>(to);
-    // The compiler vectorizes strides that it knows (bf16: 0.5 ns per element without).
+    // Constant strides let the compiler vectorize (bf16: 0.5 ns per element otherwise).
     if (from_stride == -1 && to_stride == 1) {
       std::reverse_copy(in - (n - 1), in + 1, out);
     } else if (from_stride == 1 && to_stride == -1) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detection of the instruction sets of this CPU, and choice of the one that rung uses.
+// Detects this CPU's instruction sets and selects the one that rung uses.
 #include "rung/cpu/isa.hpp"
 
 #include <hwy/targets.h>
@@ -20,8 +20,8 @@ const char* to_string(Isa isa) noexcept {
 
 namespace {
 
-// Highway's own SupportedTargets() asks the CPU again each time (slow in a virtual machine) and, as
-// a side effect, makes dispatch forget a cap: so it is called here alone, and its answer kept.
+// Highway's SupportedTargets() queries the CPU each time (slow in a virtual machine) and resets a
+// cap in dispatch. It is therefore called only here, and its result is cached.
 std::atomic<int> current{-1};
 
 Isa choose(Isa cap) {
@@ -43,7 +43,7 @@ Isa choose(Isa cap) {
 Isa isa() noexcept {
   const int known = current.load(std::memory_order_relaxed);
   if (known >= 0) return static_cast<Isa>(known);
-  // One thread chooses: Highway's list of disabled targets is a plain variable.
+  // Initialized by one thread: Highway's list of disabled targets is a plain variable.
   static const Isa chosen = choose(Isa::avx512);
   return chosen;
 }
@@ -52,7 +52,7 @@ void cap_isa(Isa cap) { choose(cap); }
 
 int vector_fmas_a_cycle() noexcept {
 #if defined(__x86_64__)
-  // Zen 4 alone has AVX-512 in that family.
+  // Zen 4 is the only core of that family with AVX-512.
   static const bool halves = __builtin_cpu_is("amdfam19h") != 0;
   return halves && isa() == Isa::avx512 ? 1 : 2;
 #else
@@ -61,8 +61,8 @@ int vector_fmas_a_cycle() noexcept {
 }
 
 namespace {
-// Read when the library is loaded, so that no kernel has run yet. An unknown value is ignored here
-// with a message: a library must not throw while it is being loaded.
+// Read when the library is loaded, before any kernel runs. An unknown value is ignored with a
+// message, since a library must not throw while it is being loaded.
 const bool environment_read = [] {
   const char* asked = std::getenv("RUNG_CPU_TARGET");
   if (asked == nullptr || *asked == '\0') return true;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LaneScan: the inclusive scan of the lanes of one vector, in log2(lanes) steps, each of which
-// combines every lane with the one 1, 2, 4 ... before [Kogge & Stone 1973; Hillis & Steele 1986].
+// LaneScan: inclusive scan of the lanes of one vector in log2(lanes) steps; each combines every
+// lane with the lane 1, 2, 4 ... before it [Kogge & Stone 1973; Hillis & Steele 1986].
 //
 // Shapes   vectors of 32 or 64 bytes (HWY_MAX_BYTES > 16), lanes of 1, 2, 4 or 8 bytes.
-// Cost     a step within blocks of 128 bits is a shift, across blocks a permutation that broadcasts
-//          a block's last lane. The tables take some ten registers: construct it outside the loop.
+// Cost     a step within 128-bit blocks is a shift; a step across blocks is a permutation that
+//          broadcasts a block's last lane. The index tables occupy about ten registers: construct
+//          the object outside the loop.
 #if defined(RUNG_CPU_LANE_SCAN_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_CPU_LANE_SCAN_INL_HPP_
 #undef RUNG_CPU_LANE_SCAN_INL_HPP_
@@ -24,8 +25,8 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Combine: a default-constructible functor, combine(d, a, b), of vectors of L. `zero_is_identity`
-/// saves a mask per step, as zeros are shifted in.
+/// Scan of vectors of L. Combine is a default-constructible functor, combine(d, a, b).
+/// `zero_is_identity` saves a mask per step, since shifts insert zeros.
 template <class Combine, class L, bool zero_is_identity>
 class LaneScan {
  public:
@@ -52,7 +53,7 @@ class LaneScan {
       const int distance = 1 << step;
       for (int i = 0; i < words; ++i) {
         const int block = i / block_words - distance;
-        // Words are lanes of 4 or 8 bytes; a smaller last lane is broadcast in its block first.
+        // Words are lanes of 4 or 8 bytes; smaller lanes were broadcast within their block before.
         at[i] = block < 0 ? 0 : block * block_words + block_words - 1;
       }
       outer_[step] = hn::SetTableIndices(dw, at);
@@ -67,7 +68,7 @@ class LaneScan {
     first_ = hn::Eq(index, hn::Zero(d));
   }
 
-  /// Returns in lane i the combination of lanes 0 to i of v.
+  /// Returns the combination of lanes 0 to i of v in lane i.
   HWY_INLINE V scan(V v) const {
     const D d;
     v = inner<1>(v, 0);

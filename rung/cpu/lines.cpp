@@ -23,7 +23,7 @@ void move_bytes(const std::uint8_t* from, std::uint8_t* to, std::int64_t bytes,
   constexpr std::int64_t line = 64;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t i = 0;
-  if constexpr (streaming) {  // whole lines are streamed
+  if constexpr (streaming) {  // whole cache lines are streamed
     const auto behind = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) % line);
     i = behind == 0 ? 0 : std::min(line - behind, bytes);
     std::memcpy(to, from, static_cast<std::size_t>(i));
@@ -71,7 +71,7 @@ void narrow_to_bytes(const float* from, std::uint8_t* to, std::int64_t count) {
     const std::int64_t left = count - j;
     const auto value = left >= lanes ? hn::LoadU(d, from + j)
                                      : load_as_n(d, from + j, static_cast<std::size_t>(left));
-    // Clamped first: what does not fit an i32 is not rounded to one.
+    // Clamped before conversion: floats beyond the range of i32 do not convert correctly.
     const auto number = hn::IfThenZeroElse(hn::IsNaN(value), value);
     const auto fits = hn::Min(hn::Max(number, hn::Zero(d)), hn::Set(d, 255.0F));
     const auto rounded = hn::DemoteTo(bytes, hn::NearestInt(fits));

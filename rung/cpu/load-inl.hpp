@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Vectors of the type that arithmetic is done in, from and to memory of any floating type: f16 and
-// bf16 are widened on the way in and rounded to nearest even on the way out; u8, i8 and u16 are
+// Loads and stores of vectors in the arithmetic type, from and to memory of any floating type: f16
+// and bf16 are widened by loads and rounded to nearest even by stores. u8, i8 and u16 can be loaded
 // read.
 //
-//   load_as(d, p)       Lanes(d) elements      load_as_n(d, p, n)       n < Lanes(d), zeros behind
+//  load_as(d, p)       Lanes(d) elements      load_as_n(d, p, n)       n < Lanes(d), then zeros
 //   store_as(v, d, p)                          store_as_n(v, d, p, n)
-//   load_some(d, p[, n]) and store_some(v, d, p[, n]): either, for generic loop bodies
+//  load_some(d, p[, n]) and store_some(v, d, p[, n]): either form, for generic loop bodies
 //
-// The _n forms touch no byte beyond the n elements, on any target.
+// The _n forms access exactly n elements on every target.
 #if defined(RUNG_CPU_LOAD_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_CPU_LOAD_INL_HPP_
 #undef RUNG_CPU_LOAD_INL_HPP_
@@ -27,7 +27,7 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// AVX-512 masks every access of every width; AVX2 those of 4 and 8 bytes; others read it all.
+// AVX-512 masks accesses of every element size, AVX2 of 4 and 8 bytes; other targets cannot mask.
 #if HWY_TARGET <= HWY_AVX3
 template <class T>
 inline constexpr bool has_masked_access = true;
@@ -39,9 +39,9 @@ template <class T>
 inline constexpr bool has_masked_access = false;
 #endif
 
-// --- from the bits of a small type to the arithmetic type, and back ------------------------------
+// --- conversion between stored bits and the arithmetic type --------------------------------------
 
-/// The vector type that memory of T is moved in.
+/// Vector tag of the stored bits of T.
 template <class T, class D>
 struct Stored {
   using Tag = hn::Rebind<T, D>;
@@ -58,8 +58,8 @@ template <class T, class D>
 using StoredTag = typename Stored<T, D>::Tag;
 
 #if HWY_TARGET > HWY_AVX2
-// The fallback's own conversions know neither infinities nor rounding to nearest. Calls: dozens of
-// these in a loop's body would take longer to compile than all of the faster targets.
+// The fallback target's own conversions handle neither infinities nor rounding to nearest. Not
+// inlined: dozens of copies in a loop body would take longer to compile than all faster targets.
 HWY_NOINLINE inline float to_float(std::uint16_t bits) {
   return static_cast<float>(f16::from_bits(bits));
 }
@@ -71,7 +71,7 @@ HWY_INLINE hn::Vec<D> widen(D d, V bits) {
   if constexpr (std::is_same_v<T, hn::TFromD<D>>) {
     return bits;
   } else if constexpr (std::is_same_v<T, bf16>) {
-    // The upper half of a float: no conversion instruction needed.
+    // bf16 is the upper half of a float: widened by a shift.
     const hn::RebindToUnsigned<D> d32;
     return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(d32, bits)));
   } else if constexpr (std::is_same_v<T, f16>) {
@@ -99,12 +99,12 @@ HWY_INLINE hn::Vec<StoredTag<T, D>> narrow([[maybe_unused]] D d, V values) {
   if constexpr (std::is_same_v<T, hn::TFromD<D>>) {
     return values;
   } else if constexpr (std::is_same_v<T, bf16>) {
-    // Rounds to nearest even: adds half of the cut unit first, less one where the result is even.
+    // Rounds to nearest even: adds half a unit of the result, minus one if the kept bits are even.
     const hn::RebindToUnsigned<D> d32;
     const auto bits = hn::BitCast(d32, values);
     const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1));
     const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(d32, 0x7fff)));
-    const auto quiet = hn::Or(bits, hn::Set(d32, 0x400000));  // rounding could make an infinity
+    const auto quiet = hn::Or(bits, hn::Set(d32, 0x400000));  // rounding could give infinity
     const auto is_nan = hn::RebindMask(d32, hn::IsNaN(values));
     const auto chosen = hn::ShiftRight<16>(hn::IfThenElse(is_nan, quiet, rounded));
     return hn::DemoteTo(stored, hn::BitCast(hn::RebindToSigned<D>(), chosen));
@@ -141,7 +141,7 @@ HWY_INLINE hn::Vec<D> load_as_n(D d, const T* from, std::size_t n) {
     return widen<T>(d, hn::MaskedLoad(hn::FirstN(stored, n), stored, bits));
   } else {
     HWY_ALIGN Bits lanes[hn::MaxLanes(D())] = {};
-    // n is no more than that; g++ warns where it cannot see so.
+    // n is at most the lane count, which g++ cannot deduce; without the minimum it warns.
     std::memcpy(lanes, from, std::min(n, hn::MaxLanes(D())) * sizeof(T));
     return widen<T>(d, hn::Load(stored, lanes));
   }

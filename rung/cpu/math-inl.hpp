@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elementary functions of vectors that several operators need.
+// Elementary functions of vectors, shared by operators.
 #if defined(RUNG_CPU_MATH_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_CPU_MATH_INL_HPP_
 #undef RUNG_CPU_MATH_INL_HPP_
@@ -17,14 +17,14 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Highway's functions compare with bounds and so lose a NaN: it is put back.
+/// Restores NaN in `result` where x is NaN: Highway's functions compare with bounds and lose it.
 template <class V>
 HWY_INLINE V keep_nan(V x, V result) {
   return hn::IfThenElse(hn::IsNaN(x), x, result);
 }
 
-/// 1 / (1 + exp(-x)). exp(-|x|) cannot overflow, and exp(x) / (1 + exp(x)) keeps all digits of the
-/// small values on the left.
+/// Returns 1 / (1 + exp(-x)). exp(-|x|) cannot overflow, and exp(x) / (1 + exp(x)) keeps full
+/// precision of the small results for x < 0.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V sigmoid(D d, V x) {
   const V one = hn::Set(d, 1);
@@ -33,14 +33,15 @@ HWY_INLINE V sigmoid(D d, V x) {
   return keep_nan(x, hn::Div(numerator, hn::Add(one, e)));
 }
 
-/// Beyond 20 the result is 1 in every type; an infinity would become NaN on the way.
+/// Returns tanh(x). Clamps to +-20, beyond which the result is +-1 in every type; infinities would
+/// give NaN.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V tanh(D d, V x) {
   const V bound = hn::Set(d, 20);
   return keep_nan(x, hn::CallTanh(d, hn::Clamp(x, hn::Neg(bound), bound)));
 }
 
-/// Lane by lane, for what has no vector form here.
+/// Applies a scalar function to each lane, where no vector form exists.
 template <class D, class V, class F>
 HWY_INLINE V each_lane(D d, V x, F f) {
   HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(D())];
@@ -49,19 +50,19 @@ HWY_INLINE V each_lane(D d, V x, F f) {
   return hn::Load(d, lanes);
 }
 
-/// x Phi(x), Phi the normal distribution function; 0 at -infinity, as the limit.
+/// Returns x Phi(x) with the normal distribution function Phi; 0 at -infinity, the limit.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V gelu(D d, V x) {
   using T = hn::TFromD<D>;
   if constexpr (sizeof(T) == 8) {
-    // Through erfc: 1 + erf would cancel for x < 0.
+    // By erfc, since 1 + erf would cancel for x < 0.
     return each_lane(d, x, [](T v) {
       if (v < -40) return T(0);
       return v * T(0.5) * std::erfc(v * T(-0.70710678118654752440));
     });
   } else {
-    // The tail Phi(-u) = exp(-u^2 / 2) t P(t) with t = 1 / (1 + 0.3 u): P interpolates at Chebyshev
-    // nodes for u up to 14, where an f32 underflows; its relative error is 4.4e-9.
+    // Tail Phi(-u) = exp(-u^2 / 2) t P(t) with t = 1 / (1 + 0.3 u). P interpolates at Chebyshev
+    // nodes for u up to 14, where f32 underflows; relative error 4.4e-9.
     constexpr T p[] = {0.119687693145F,  0.119551763229F,   0.110405179847F, 0.0775890643774F,
                        0.0984807401835F, -0.0837425490162F, 0.196940677017F, -0.232038482936F,
                        0.114040272074F,  -0.0209143597288F};
@@ -71,7 +72,7 @@ HWY_INLINE V gelu(D d, V x) {
     V sum = hn::Set(d, p[9]);
 #pragma GCC unroll 9
     for (int i = 8; i >= 0; --i) sum = hn::MulAdd(sum, t, hn::Set(d, p[i]));
-    // The rounding error of u * u would be multiplied by u^2 / 2 in the result.
+    // Compensates the rounding error of u * u, which the exponential would multiply by u^2 / 2.
     const V half = hn::Set(d, T(0.5));
     const V square = hn::Mul(u, u);
     const V lost = hn::MulSub(u, u, square);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packing: copies of matrices in the order in which a micro-kernel reads them, converted to the
-// type T of the arithmetic.
+// Packing: copies matrices into the order in which a micro-kernel reads them, converted to the
+// arithmetic type T.
 //
 //   pack_panels<T, In>(from, row, column, count, readable, width, k, to)
 //       to[panel * width * k + p * width + i] = from[(panel * width + i) * row + p * column]
@@ -10,9 +10,9 @@
 //
 // Shapes   any strides, in elements; `count` rows need not fill the last panel, whose remainder is
 //          initialized but unspecified.
-// Owner    the caller, of count rounded up to panels, times k elements; nothing beyond is written.
-// Cost     per element 0.1 ns where rows or columns are contiguous: full vectors, 8 panels per pass
-//          or squares transposed in registers; one load per element otherwise.
+// Owner    the caller owns `to`, of `count` rounded up to panels, times k elements.
+// Cost     0.1 ns per element if rows or columns are contiguous: full vectors, 8 panels per pass,
+//          or squares transposed in registers; otherwise one load per element.
 #if defined(RUNG_CPU_PACK_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_CPU_PACK_INL_HPP_
 #undef RUNG_CPU_PACK_INL_HPP_
@@ -29,9 +29,8 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Packs a panel that is contiguous along its width. Vectors may run over into the next columns,
-/// which are written afterwards, but not over the end of the panel: the next one may be another
-/// thread's.
+/// Packs a panel that is contiguous along its width. Vector stores may extend into the next column,
+/// which is written later, but not past the panel, since the next panel may be another thread's.
 template <class T, class In>
 void pack_copy(const In* from, std::int64_t column, int count, int width, std::int64_t k, T* to) {
   const hn::ScalableTag<T> d;
@@ -55,7 +54,7 @@ void pack_copy(const In* from, std::int64_t column, int count, int width, std::i
 }
 
 #if HWY_TARGET != HWY_SCALAR
-/// Loads 16 bytes of T of rows r, r + s, r + 2s, ..., one row per 128-bit block of the vector.
+/// Loads 16 bytes of T per 128-bit block of a vector; blocks are `step` elements apart in memory.
 template <class D, class In>
 HWY_INLINE hn::Vec<D> load_blocks(D d, const In* from, std::int64_t step) {
   if constexpr (hn::MaxLanes(D()) * sizeof(hn::TFromD<D>) == 16) {
@@ -68,7 +67,8 @@ HWY_INLINE hn::Vec<D> load_blocks(D d, const In* from, std::int64_t step) {
   }
 }
 
-/// Makes columns of blocks: element r of block b of v[j] is row per_block * b + j, column r.
+/// Transposes within blocks: element r of block b of v[j] becomes column r of row per_block * b +
+/// j.
 template <class D, class V>
 HWY_INLINE void transpose_blocks(D d, V (&v)[4]) {
   const V ac_low = hn::InterleaveLower(d, v[0], v[2]);
@@ -87,11 +87,11 @@ HWY_INLINE void transpose_blocks(D d, V (&v)[2]) {
   v[0] = low;
 }
 
-/// Packs a panel that is contiguous along k, by transposing squares of lanes x lanes. Row 4b + j
-/// (2b + j for f64) is loaded into block b of vector j, so that transposing 4x4 (2x2) inside all
-/// blocks at once leaves whole columns. All of a row's square is loaded before the next row's: rows
-/// a power of two apart map to one set of the L1 cache, and a line that is left half read would be
-/// evicted (0.3 ns per element instead of 0.1).
+/// Packs a panel that is contiguous along k by transposing squares of lanes x lanes. Row 4b + j (2b
+/// + j for f64) is loaded into block b of vector j, so that transposing 4x4 (2x2) within all blocks
+/// at once yields whole columns. Each row of the square is loaded completely before the next row:
+/// rows a power of two apart map to one set of the L1 cache, and a half-read line would be evicted
+/// (0.3 ns per element instead of 0.1).
 template <class T, class In>
 void pack_transposed(const In* from, std::int64_t row, int count, int readable, int width,
                      std::int64_t k, T* to) {
@@ -100,16 +100,16 @@ void pack_transposed(const In* from, std::int64_t row, int count, int readable, 
   constexpr int lanes = HWY_LANES(T);
   constexpr int per_block = 16 / sizeof(T);
   constexpr int blocks = lanes / per_block;
-  // Groups of `lanes` rows; the last may reach into rows that belong to the next panel. Vectors are
-  // stored whole and run over into later columns: from the last group to the first, what the last
-  // spills, the first overwrites. Nothing may spill over the end.
+  // Processes groups of `lanes` rows; the last group may include rows of the next panel.
+  // Full-vector stores extend into later columns; groups are processed last to first, so that the
+  // first overwrites what the last wrote there. No store may extend past the panel.
   const int last_group = (count - 1) / lanes * lanes;
   std::int64_t p = 0;
   if (last_group + lanes <= readable) {
     for (; p + lanes <= k && (k - p - (lanes - 1)) * width >= last_group + lanes; p += lanes) {
       for (int i = last_group; i >= 0; i -= lanes) {
         const In* x = from + i * row + p;
-        // The same columns of the rows of the next panel, which is packed next.
+        // Prefetches the same columns in the rows of the next panel.
         for (int r = i; r < std::min(i + lanes, readable - width); ++r) {
           __builtin_prefetch(from + (width + r) * row + p, 0, 2);
         }
@@ -138,8 +138,8 @@ void pack_transposed(const In* from, std::int64_t row, int count, int readable, 
 }
 #endif
 
-/// Packs full panels of full vectors, contiguous along their width. Several at a time: one panel
-/// alone would take two lines out of each page that it visits.
+/// Packs full panels of full vectors that are contiguous along their width, several at a time: a
+/// single panel would use only two cache lines of each page.
 template <class T, class In>
 void copy_panels(const In* from, std::int64_t column, std::int64_t panels, int width,
                  std::int64_t k, T* to) {
@@ -147,7 +147,7 @@ void copy_panels(const In* from, std::int64_t column, std::int64_t panels, int w
   constexpr int lanes = HWY_LANES(T);
   constexpr std::int64_t at_once =
       8;  // 1 KiB of a row; as many output streams as L1 has ways to spare
-  constexpr std::int64_t ahead = 8;  // rows; each is in a page of its own, so hardware does not
+  constexpr std::int64_t ahead = 8;  // rows; on separate pages, so not prefetched by hardware
   for (std::int64_t first = 0; first < panels; first += at_once) {
     const std::int64_t group = std::min(at_once, panels - first);
     for (std::int64_t p = 0; p < k; ++p) {
@@ -183,8 +183,8 @@ void pack_panel(const In* x, std::int64_t row, std::int64_t column, int count,
   }
 }
 
-/// Packs `count` rows of a matrix into panels of `width`, one behind the other; the matrix has
-/// `readable` >= count rows from there on.
+/// Packs `count` rows of a matrix into consecutive panels of `width` rows; `readable` >= count rows
+/// are readable from `from` on.
 template <class T, class In>
 void pack_panels(const void* from, std::int64_t row, std::int64_t column, std::int64_t count,
                  std::int64_t readable, int width, std::int64_t k, T* to) {
@@ -200,7 +200,7 @@ void pack_panels(const void* from, std::int64_t row, std::int64_t column, std::i
   }
 }
 
-/// Copies `rows` runs of k consecutive elements, `from_row` apart, to rows `to_row` apart.
+/// Copies `rows` runs of k contiguous elements, `from_row` apart, to rows `to_row` apart.
 template <class T, class In>
 void copy_rows(const void* from, std::int64_t from_row, std::int64_t rows, std::int64_t k, T* to,
                std::int64_t to_row) {
@@ -208,7 +208,7 @@ void copy_rows(const void* from, std::int64_t from_row, std::int64_t rows, std::
   constexpr int lanes = HWY_LANES(T);
   for (std::int64_t i = 0; i < rows; ++i, to += to_row) {
     const In* x = static_cast<const In*>(from) + i * from_row;
-    // Runs are too short (2 KiB) for the hardware prefetchers to come into their stride.
+    // Runs are too short (2 KiB) for hardware prefetchers.
     const std::int64_t ahead = std::min<std::int64_t>(2, rows - 1 - i) * from_row;
     std::int64_t p = 0;
     for (; p + lanes <= k; p += lanes) {

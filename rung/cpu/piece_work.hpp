@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words for the facts of kernels (docs/choice.md): pieces, such as rows or tiles, that cost
-// something beside their elements.
+// Work (docs/choice.md) of kernels whose pieces, such as rows or tiles, have a fixed cost in
+// addition to that of their elements.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace rung::cpu {
 
-/// Returns the facts of so many pieces, which have so many elements in all.
+/// Returns the work of `pieces` pieces with `elements` elements in total; `path` is the rates key.
 inline Work piece_work(Amount pieces, Amount elements, Amount threads, std::string_view path) {
   const double each = elements / std::max(1.0, double{pieces});
   return {.blocks = pieces, .steps = each, .threads = threads, .path = path};

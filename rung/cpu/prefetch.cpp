@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detection of the kind of CPU, as far as kernels depend on it.
+// Detects the CPU families for which kernels use software prefetching.
 #include "rung/cpu/prefetch.hpp"
 
 #include <cstdio>
@@ -11,7 +11,8 @@ namespace rung::cpu {
 
 namespace {
 
-/// Returns the value of RUNG_CPU_PREFETCH; an unknown one is ignored with a message, as in isa.cpp.
+/// Returns the value of RUNG_CPU_PREFETCH; an unknown value is ignored with a message, as in
+/// isa.cpp.
 std::optional<bool> asked_to() {
   static const std::optional<bool> answer = []() -> std::optional<bool> {
     const char* const given = std::getenv("RUNG_CPU_PREFETCH");

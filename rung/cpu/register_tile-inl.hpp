@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RegisterTile: Rows x Vectors vectors of sums that stay in registers while a kernel walks over the
-// terms of a matrix product. Per term it loads Vectors vectors and broadcasts Rows elements for
-// Rows x Vectors multiply-adds.
+// RegisterTile: Rows x Vectors vectors of sums, kept in registers while a kernel loops over the
+// terms of a matrix product. Each term takes Vectors vector loads and Rows broadcasts for Rows x
+// Vectors multiply-adds.
 //
 //   RegisterTile<6, 4, float> tile;
 //   tile.clear();
 //   for (k = 0; k < terms; ++k) tile.add(b + k * pitch, [&](int i) { return a[i][k]; });
 //   tile.store(c, pitch);
 //
-// Shapes   six rows of four vectors are 24 sums in the 32 registers of AVX-512, six of two 12 in
-//          the 16 of AVX2: enough independent chains to hide the latency of a multiply-add.
+// Shapes   six rows of four vectors are 24 accumulators in the 32 registers of AVX-512, six of two
+//          12 in the 16 of AVX2: enough independent chains to hide the FMA latency.
 // Cost     all loops unroll; the tile must be a local variable, or its sums are spilled.
 #if defined(RUNG_CPU_REGISTER_TILE_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_CPU_REGISTER_TILE_INL_HPP_
@@ -29,7 +29,7 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Rows of a tile, and vectors of its rows where columns are many.
+/// Rows of a full-size tile, and vectors per row.
 constexpr int tile_rows = 6;
 constexpr int tile_vectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
 
@@ -46,14 +46,14 @@ struct RegisterTile {
   HWY_INLINE void clear() {
     each([&](int i, int v) HWY_ATTR { sum[i][v] = hn::Zero(d); });
   }
-  /// Row i begins at c + i * pitch.
+  /// Loads the sums; row i begins at c + i * pitch.
   HWY_INLINE void load(const T* c, std::int64_t pitch) {
     each([&](int i, int v) HWY_ATTR { sum[i][v] = hn::LoadU(d, c + i * pitch + v * lanes); });
   }
   HWY_INLINE void store(T* c, std::int64_t pitch) const {
     each([&](int i, int v) HWY_ATTR { hn::StoreU(sum[i][v], d, c + i * pitch + v * lanes); });
   }
-  /// Adds left(i) * right[j] to sum i, j.
+  /// Adds left(i) * right[j] to each sum (i, j).
   template <class Left>
   HWY_INLINE void add(const V (&right)[Vectors], const Left& left) {
 #pragma GCC unroll 16
@@ -91,8 +91,8 @@ HWY_INLINE void with_constant(int n, const F& f) {
   f(std::integral_constant<int, Max>());
 }
 
-/// Calls f(rows, vectors), integral constants both, for 1 to tile_rows rows and as many vectors, 1,
-/// 2 or tile_vectors, as hold so many columns.
+/// Calls f(rows, vectors) with integral constants: 1 to tile_rows rows, and 1, 2 or tile_vectors
+/// vectors, whichever covers `columns`.
 template <class T, class F>
 HWY_INLINE void with_tile(int rows, int columns, const F& f) {
   with_constant<tile_rows>(rows, [&](auto r) {

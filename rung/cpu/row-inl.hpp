@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Passes over one contiguous row in vectors: its maximum, the sum of its exponentials, results
-// stored with ordinary or non-temporal stores. softmax, its gradient and loss are made of these.
+// Vectorized passes over one contiguous row: maximum, sum of exponentials, and stores, ordinary or
+// non-temporal. Used by softmax, its gradient and loss.
 //
 // Shapes   any length and alignment; elements of T are read in the type Sum of the arithmetic.
 // Cost     four accumulators hide the latency of max and add; the tail is one masked vector.
@@ -30,14 +30,14 @@ using Full = hn::ScalableTag<Sum>;
 template <class Sum>
 using Vector = hn::Vec<Full<Sum>>;
 
-/// Initial value of maxima: finite, so that -infinity minus it is -infinity, not NaN. A sum of 0
-/// then identifies a row of nothing but -infinity.
+/// Initial value of maxima: finite, so that -infinity minus the maximum is -infinity, not NaN. A
+/// sum of 0 then identifies a row whose elements are all -infinity.
 template <class Sum>
 inline constexpr Sum no_maximum = std::numeric_limits<Sum>::lowest();
 
-/// Calls body(i, chain) for full vectors, four at a time to hide latency, then singly, and rest(i,
-/// count) for the tail. Both must be forced inline: one call to a lambda, for the tail even, keeps
-/// everything it captures in memory throughout the loop.
+/// Calls body(i, chain) for full vectors, four per iteration to hide latency, then one, and rest(i,
+/// count) for the tail. Both lambdas must be forced inline: a single call to a lambda, even for the
+/// tail, would keep everything that it captures in memory throughout the loop.
 template <class Sum, class Body, class Rest>
 HWY_INLINE void for_vectors(std::int64_t length, Body&& body, Rest&& rest) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(Full<Sum>()));
@@ -70,14 +70,14 @@ struct Chains {
   }
 };
 
-/// Takes x into the maxima of the chains.
+/// Updates the maxima of the chains with a row.
 template <class Sum, class T>
 HWY_INLINE void take_maximum(Chains<Sum>& chains, const T* x, std::int64_t length) {
   const Full<Sum> d;
   for_vectors<Sum>(
       length,
       [&](std::int64_t i, int c) HWY_ATTR RUNG_ALWAYS_INLINE {
-        chains.at[c] = hn::Max(load_as(d, x + i), chains.at[c]);  // the second if one is NaN
+        chains.at[c] = hn::Max(load_as(d, x + i), chains.at[c]);  // the second operand if x is NaN
       },
       [&](std::int64_t i, std::size_t n) HWY_ATTR RUNG_ALWAYS_INLINE {
         const auto value = load_as_n(d, x + i, n);
@@ -93,13 +93,13 @@ HWY_INLINE Sum row_maximum(const T* x, std::int64_t length) {
 
 const bool prefetch_into_l2 = asks_memory_for_lines();
 
-/// Prefetches a line into L1, or into L2 where asks_memory_for_lines() (softmax of 4096x4096 on a
+/// Prefetches a line into L1, or into L2 if asks_memory_for_lines() (softmax of 4096x4096 on a
 /// 2-core Zen 4 vCPU, one thread and two: 26.6 and 40.8 GB/s instead of 17.5 and 31.7).
 HWY_INLINE void prefetch(const void* place) { ask_for_line(place, prefetch_into_l2); }
 
-/// Adds exp(scale (x - maximum)) to the chains, and stores it in `kept` if `keep`. `fetch`, unless
-/// null, is prefetched meanwhile: the pass for the maximum only waits for memory, while here there
-/// is arithmetic to do (softmax of 4096x4096 on a 2-core Zen 5 vCPU: 4.9 ms without, 3.5 with).
+/// Adds exp(scale (x - maximum)) to the chains, and with `keep` stores it in `kept`. Prefetches
+/// `fetch`, unless null, in this pass, which is compute-bound; the pass for the maximum is
+/// memory-bound (softmax of 4096x4096 on a 2-core Zen 5 vCPU: 4.9 ms without, 3.5 with).
 template <bool keep, class Sum, class T>
 HWY_INLINE void add_exponentials(Chains<Sum>& chains, const T* x, std::int64_t length, Sum maximum,
                                  Sum scale, Sum* kept, const T* fetch) {
@@ -128,7 +128,7 @@ HWY_INLINE Sum row_sum(const T* x, std::int64_t length, Sum maximum, Sum scale, 
   return chains.sum();
 }
 
-/// Returns how many elements of Y precede the first address that a streaming store may begin at.
+/// Returns the number of elements of Y before the first address aligned for streaming stores.
 template <class Sum, class Y>
 HWY_INLINE std::int64_t before_vectors(const Y* y) {
   const std::size_t bytes = hn::Lanes(Full<Sum>()) * sizeof(Y);
@@ -136,8 +136,8 @@ HWY_INLINE std::int64_t before_vectors(const Y* y) {
   return static_cast<std::int64_t>((bytes - past) % bytes / sizeof(Y));
 }
 
-/// Stores y[i] = value(i, n) for all i, n elements each; with non-temporal stores if `stream`,
-/// which need aligned addresses: the elements before the first such address are a masked vector.
+/// Stores y[i, i + n) = value(i, n) along a row. With `stream`, uses non-temporal stores, which
+/// need aligned addresses: the elements before the first aligned address are a masked vector.
 template <class Sum, class Y, class Value>
 HWY_INLINE void write_row(Y* y, std::int64_t length, bool stream, Value&& value) {
   const Full<Sum> d;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of up to a cache line, of any length and alignment, without a call.
+// Inline copies of up to one cache line, of any length and alignment.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace rung::cpu {
 
-/// A cache line: the unit that memory is read and written in.
+/// Size of a cache line.
 inline constexpr std::int64_t line_bytes = 64;
 
 /// Returns the offset of an address in its cache line.
@@ -18,13 +18,13 @@ RUNG_ALWAYS_INLINE inline std::int64_t line_offset(const std::byte* address) {
   return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(address) % line_bytes);
 }
 
-// g++ 12 sees the second piece of a copy begin before the array, having lost what `count` is.
+// False positive of g++ 12: it assumes that the second piece begins before the array.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Warray-bounds"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
-/// Copies up to line_bytes bytes: two pieces, which overlap, cover any length between a power of
-/// two and the next.
+/// Copies up to line_bytes bytes. Two overlapping pieces cover any length between a power of two
+/// and the next.
 RUNG_ALWAYS_INLINE inline void copy_short(const std::byte* from, std::byte* to,
                                           std::int64_t count) {
   const auto both = [&]<int size>() RUNG_ALWAYS_INLINE {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies of elements and matrices with any strides, widened to the type of arithmetic, or rounded
-// from it. Nothing beyond the elements named is read or written.
+// Copies of strided elements and matrices, converted to or from the arithmetic type. Accesses no
+// other elements.
 //
 //   copy_strided(to, from, step, count)     to[i] = from[i step]
 //   store_strided(from, to, step, count)    to[i step] = from[i]
 //   copy_matrix(from, row, column, rows, columns, to, pitch)
 //                                           to[i pitch + j] = from[i row + j column]
 //
-// Cost     a vector per load and store where the step is 1; a matrix whose columns are contiguous
-//          is transposed, four columns by a vector of rows at a time; else element by element.
+// Cost     vector loads and stores if the step is 1; a matrix with contiguous columns is
+//          transposed, four columns by one vector of rows at a time; otherwise element by element.
 #if defined(RUNG_CPU_STRIDED_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_CPU_STRIDED_INL_HPP_
 #undef RUNG_CPU_STRIDED_INL_HPP_
@@ -60,7 +60,7 @@ HWY_INLINE void store_strided(const T* from, Out* to, std::int64_t step, int cou
   store_as_n(load_as_n(d, from + i, rest), d, to + i, rest);
 }
 
-/// Four contiguous columns, `column` apart, of any number of rows.
+/// Transposes four contiguous columns, `column` apart, of any number of rows.
 template <class T, class In>
 HWY_INLINE void transpose_four(const In* from, std::int64_t column, std::int64_t rows, T* to,
                                std::int64_t pitch) {

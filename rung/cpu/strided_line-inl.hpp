@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lines in the arithmetic type, from and to elements of any type and stride.
+// Loads and stores of lines in the arithmetic type, from and to elements of any type and stride.
 //
-// Shapes   any length and alignment. Touches no byte beyond `count` elements in memory of T. The
-//          two sides do not overlap.
-// Cost     stride 1: one load and store per vector, the last one masked or reaching back; else
+// Shapes   any length and alignment. Accesses exactly `count` elements in memory of T. Source and
+//          destination must not overlap.
+// Cost     stride 1: one load and store per vector, the last masked or overlapping; otherwise
 //          element by element.
 #if defined(RUNG_CPU_STRIDED_LINE_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_CPU_STRIDED_LINE_INL_HPP_
@@ -20,8 +20,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace rung::cpu::HWY_NAMESPACE {
 
-/// Loads elements that lie `step` apart into a line, which has room for whole vectors: lanes behind
-/// `count` become 0.
+/// Loads elements that are `step` apart into a line, which must have room for whole vectors: lanes
+/// past `count` become 0.
 template <class T, class S>
 HWY_INLINE void load_strided(const T* from, std::int64_t step, std::int64_t count, S* line) {
   if (step != 1) {
@@ -36,7 +36,7 @@ HWY_INLINE void load_strided(const T* from, std::int64_t step, std::int64_t coun
   hn::StoreU(load_as_n(d, from + i, static_cast<std::size_t>(count - i)), d, line + i);
 }
 
-/// Stores a line as elements that lie `step` apart, rounded to nearest even.
+/// Stores a line to elements that are `step` apart, rounded to nearest even.
 template <class T, class S>
 HWY_INLINE void store_strided(const S* line, std::int64_t count, T* to, std::int64_t step) {
   if (step != 1) {

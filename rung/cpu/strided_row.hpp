@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of any stride, read and written element by element in the type of the arithmetic.
+// A row of any stride, accessed element by element in the arithmetic type.
 #pragma once
 
 #include <cstdint>

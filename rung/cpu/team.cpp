@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Worker threads of teams: who takes part in a call. Each thread has a pool of its own.
+// Worker threads of teams, and the selection of those that take part in a call. Each calling thread
+// has a pool of its own.
 #include "rung/cpu/team.hpp"
 
 #include <pthread.h>
@@ -25,14 +26,14 @@ namespace rung::cpu {
 namespace {
 using namespace detail;
 
-/// Number of forks that led to this process: threads of an earlier generation do not exist.
+/// Number of forks before this process: threads of an earlier generation do not exist in it.
 std::atomic<int> generation{0};
 [[maybe_unused]] const int at_fork = pthread_atfork(nullptr, nullptr, [] {
   generation.fetch_add(1, std::memory_order_relaxed);
   running_workers.store(0, std::memory_order_relaxed);
 });
 
-/// Marks the calling thread as one that runs a body.
+/// Marks the calling thread as executing a body.
 class InBody {
  public:
   InBody() { in_body = true; }
@@ -41,14 +42,14 @@ class InBody {
   InBody& operator=(const InBody&) = delete;
 };
 
-/// All ranks on the calling thread.
+/// Runs all ranks on the calling thread.
 void run_alone(Ranks ranks, int threads, Body* body, void* data) {
   if (ranks != Ranks::independent) return body(Team(0, 1, nullptr), data);
   for (int rank = 0; rank < threads; ++rank) body(Team(rank, threads, nullptr), data);
 }
 
-/// Returns true if tests request exact teams: every call gets the requested number of threads,
-/// whatever the machine has.
+/// Returns true if tests request exact teams: every call then gets the requested number of threads,
+/// however many cores the machine has.
 bool all_teams_are_exact() {
   static const bool exact = [] {
     const char* text = std::getenv("RUNG_CPU_TEAM");
@@ -57,7 +58,7 @@ bool all_teams_are_exact() {
   return exact;
 }
 
-/// The workers of one thread.
+/// Workers of one calling thread.
 class Pool {
  public:
   void run(Ranks ranks, int threads, Body* body, void* data) {
@@ -96,7 +97,7 @@ class Pool {
     call.rethrow();
   }
 
-  /// Returns what has been assumed before; 0 is what the system says.
+  /// Sets the assumed number of cores and returns the previous one; 0: as the system reports.
   int assume_cores(int cores) { return std::exchange(assumed_cores_, cores); }
   void note_loss(int worker, Duration lost) { workers_.at(worker)->add_gain(-lost, Clock::now()); }
 
@@ -127,10 +128,10 @@ class Pool {
     }
   }
 
-  /// Selects, of the first `most` workers, those that are to take part in a call.
+  /// Selects participants of a call among the first `most` workers.
   void choose(Ranks ranks, int most, Time now) {
     chosen_.clear();
-    // Waking a worker pays for a long call, or for the calls that follow a short one.
+    // Waking a worker pays off for a long call, or for calls that soon follow a short one.
     const bool wakes = now - ended_ < tuning.idle_awake || typical_ >= tuning.worth_waking;
     for (int i = 0; i < most; ++i) {
       Worker* worker = workers_[i].get();
@@ -140,7 +141,8 @@ class Pool {
     }
   }
 
-  /// Gives ranks to the workers that join a call in time, or to all, and dismisses the others.
+  /// Assigns ranks to the workers that join in time (with `all`, to all workers) and withdraws the
+  /// invitations of the others.
   void gather(bool all) {
     const Time begin = Clock::now();
     int rank = 0;
@@ -158,8 +160,8 @@ class Pool {
     });
   }
 
-  /// Credits and debits the workers with what a call has gained: one thread would have done all of
-  /// the work.
+  /// Credits or debits the workers with the time that a call gained over a single thread, which
+  /// would have done all of the work.
   void weigh(bool measured, bool for_others) {
     if (!measured) {
       unmeasured_ += meter_.elapsed();
@@ -172,11 +174,11 @@ class Pool {
       lost += worker->lost();
     }
     Seconds gain = worked - meter_.elapsed();
-    if (for_others) {  // it stands for the calls before it that have not been measured
+    if (for_others) {  // represents the preceding calls, which were not measured
       gain *= 1 + Seconds(unmeasured_) / Seconds(meter_.elapsed());
       unmeasured_ = Duration{0};
     }
-    // Threads that share caches and memory work longer than one.
+    // Threads that share caches and memory take more time in total than a single thread.
     if (gain > Seconds{0}) gain /= 2;
     const auto equal_part = 1.0 / static_cast<double>(chosen_.size());
     for (Worker* worker : chosen_) {
@@ -192,17 +194,17 @@ class Pool {
   }
 
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::vector<Worker*> chosen_;  // that take part in the current call
+  std::vector<Worker*> chosen_;  // participants of the current call
   RankClaims claims_;
   WorkMeter meter_;
-  Duration unmeasured_{0};  // calls since the last one that stood for others
+  Duration unmeasured_{0};  // time of calls since the last one counted for others
   int cores_ = 0, assumed_cores_ = all_teams_are_exact() ? team_hooks::enough_cores : 0;
   Time looked_;
-  Time ended_;                              // the last call
-  Duration typical_ = tuning.worth_waking;  // time of all threads in a call, of late
+  Time ended_;                              // end of the last call
+  Duration typical_ = tuning.worth_waking;  // total thread time of recent calls, smoothed
 };
 
-/// The pool of a thread, which ends with it.
+/// Pool of a thread, destroyed with it.
 struct OwnPool {
   Pool* pool;
   Pool*
@@ -215,21 +217,21 @@ thread_local constinit OwnPool own{nullptr, nullptr, 0, false};
 void end_own_pool() {
   own.ended = true;
   Pool* const pool = std::exchange(own.pool, nullptr);
-  // Not the threads of the process that forked this one, nor those amid a call, from which exit()
-  // has been called.
+  // Not the threads of the parent process after a fork, nor those in the middle of a call during
+  // which exit() was called.
   if (own.of_generation == generation.load(std::memory_order_relaxed) && !in_body) delete pool;
 }
 
-/// Ends a thread's pool with the thread. Not a thread_local with a destructor: the C library aborts
-/// the process if it cannot allocate memory to register one.
+/// Destroys a thread's pool when the thread exits. Not a thread_local with a destructor: the C
+/// library aborts the process if it cannot allocate memory to register one.
 class ThreadEnd {
  public:
   ThreadEnd() : made_(pthread_key_create(&key_, [](void*) { end_own_pool(); }) == 0) {}
-  ~ThreadEnd() { end_own_pool(); }  // of the thread that ends the process
+  ~ThreadEnd() { end_own_pool(); }  // for the thread that ends the process
   ThreadEnd(const ThreadEnd&) = delete;
   ThreadEnd& operator=(const ThreadEnd&) = delete;
 
-  /// The calling thread ends its pool with itself.
+  /// Registers the calling thread, so that its pool is destroyed when it exits.
   void watch() const {
     if (!made_ || pthread_setspecific(key_, &own) != 0) throw std::bad_alloc();
   }
@@ -240,7 +242,7 @@ class ThreadEnd {
 };
 ThreadEnd thread_end;
 
-/// The calling thread's pool; none where the thread is ending.
+/// Returns the calling thread's pool; null if the thread is exiting.
 Pool* my_pool() {
   const int now = generation.load(std::memory_order_relaxed);
   if (own.ended || (own.pool != nullptr && own.of_generation == now)) return own.pool;

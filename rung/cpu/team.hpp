@@ -2,22 +2,22 @@
 //
 // Team: the threads of one parallel call.
 //
-// run_shares(n, body) runs body(team) once for each of n ranks, which are independent: another
-// thread takes the rank of one that is late, and one thread may run them all.
-// run_team(n, body) runs body(team) on up to n threads at once, which may meet in team.wait().
-// Threads that do not arrive within microseconds are left out: team.size() is any number from 1 to
-// n, by which bodies divide their work, and on which their results must not depend.
+// run_shares(n, body) runs body(team) once for each of n independent ranks: a thread takes over the
+// ranks of late threads, and may run all of them. run_team(n, body) runs body(team) on up to n
+// threads at once, which may synchronize in team.wait(). Threads that do not join within
+// microseconds are excluded: team.size() is a number from 1 to n, by which bodies divide their
+// work, and on which their results must not depend.
 //
-// Both return when all ranks have ended, and their writes are visible then. With n = 1, and within
-// another body, they call body on this thread alone. Each thread that makes calls has worker
-// threads of its own, at most as many as it may use cores. They stay awake for 200 us after a call,
-// then sleep, and end with the thread that makes the calls. A worker that loses its core during a
-// call is left out of the next ones for a while, so that another busy process costs a call little
+// Both functions return when all ranks have ended, with their writes visible. With n = 1, and
+// within another body, they run everything on the calling thread. Each calling thread has worker
+// threads of its own, at most as many as the cores that it may use. Workers spin for 200 us after a
+// call, then sleep, and exit with the calling thread. A worker that loses its core during a call is
+// excluded from the next calls for a while, so that another busy process costs a call little
 // (docs/adr/0016).
 //
-// The first exception of a body reaches the caller after all threads have ended. It releases the
-// threads in wait(); ranks that have not started are skipped. Where the system cannot start a
-// thread, both functions throw Error(out_of_memory), and no body has started. A child of fork()
+// The first exception of a body is rethrown in the caller after all threads have ended. It releases
+// the threads in wait(); ranks that have not started are skipped. If the system cannot start a
+// thread, both functions throw Error(out_of_memory) before any body starts. A child of fork()
 // starts threads of its own.
 #pragma once
 
@@ -29,24 +29,24 @@
 
 namespace rung::cpu {
 
-/// A half-open range of work items.
+/// Half-open range of work items.
 struct Range {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   [[nodiscard]] std::int64_t size() const { return end - begin; }
 };
 
-/// Part `index` of `parts` nearly equal ones of [0, count).
+/// Returns part `index` of [0, count), divided into `parts` nearly equal parts.
 constexpr Range part_of(std::int64_t count, int index, int parts) {
   return {count / parts * index + count % parts * index / parts,
           count / parts * (index + 1) + count % parts * (index + 1) / parts};
 }
 
-/// Dependence of the ranks of a body on each other.
+/// Dependence between the ranks of a body.
 enum class Ranks : std::uint8_t {
-  independent,  // the body never waits: ranks run in any order, several perhaps on one thread
-  concurrent,   // the body waits: each rank has a thread of its own; late threads have no rank
-  exact         // as concurrent, with as many threads as requested, however late they are
+  independent,  // the body never waits: ranks run in any order, possibly several per thread
+  concurrent,   // the body waits: one thread per rank; late threads get no rank
+  exact         // as concurrent, with all requested threads, however late they are
 };
 
 namespace detail {
@@ -62,11 +62,12 @@ class Team {
   /// Returns the rank, from 0 to size() - 1; ranks that run concurrently are distinct.
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
-  /// Every thread arrives before any goes on. Throws Error(internal) in a body of run_shares().
+  /// Waits until every thread of the team has arrived. Throws Error(internal) in a body of
+  /// run_shares().
   void wait() const {
     if (size_ > 1) detail::wait(barrier_);
   }
-  /// This rank's share of `count` items.
+  /// Returns this rank's part of `count` items.
   [[nodiscard]] Range share(std::int64_t count) const { return part_of(count, rank_, size_); }
 
  private:
@@ -76,12 +77,12 @@ class Team {
 };
 
 namespace detail {
-/// Plain function and pointer: a body then runs from one ordinary function, whatever instruction
-/// set its caller was compiled for.
+/// Takes a plain function and a pointer, so that bodies run from one ordinary function, whatever
+/// instruction set their caller was compiled for.
 RUNG_API void run_ranks(Ranks ranks, int threads, void (*body)(const Team&, void*), void* data);
 }  // namespace detail
 
-/// Runs `body` on `threads` ranks; the call decides whether they are concurrent.
+/// Runs `body` on `threads` ranks, whose dependence is chosen at run time.
 template <class Body>
 void run_ranks(Ranks ranks, int threads, Body&& body) {
   if (threads <= 1) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control over who takes part in the calling thread's teams, for tests and checks.
+// Control over the participants of the calling thread's teams, for tests and checks.
 #pragma once
 
 #include <atomic>
@@ -9,13 +9,11 @@
 
 namespace rung::cpu::team_hooks {
 
-/// A value of AssumedCores with which every requested thread takes part in the call, however late
-/// it is.
+/// Value for AssumedCores: every requested thread takes part in the call, however late it is.
 constexpr int enough_cores = std::numeric_limits<int>::max();
 
-/// Calls have as many threads as if there were so many cores, for the lifetime of this object.
-/// Without one, the thread's affinity counts; with RUNG_CPU_TEAM=exact in the environment there
-/// are enough_cores.
+/// Sets the number of cores that calls assume, for the lifetime of this object. Otherwise it is
+/// that of the thread's affinity, or enough_cores if RUNG_CPU_TEAM=exact is set in the environment.
 class AssumedCores {
  public:
   RUNG_API explicit AssumedCores(int cores);
@@ -27,14 +25,14 @@ class AssumedCores {
   int before_;
 };
 
-/// Called by each worker when it has seen a call, before it takes part. While it does not return,
-/// the worker is one that has lost its core.
+/// Hook that each worker calls when it has seen a call, before it joins. A hook that blocks
+/// simulates a worker that has lost its core.
 RUNG_API extern std::atomic<void (*)(int worker)> before_joining;
 
-/// Counts against `worker` that it lost its core for so long.
+/// Debits `worker` with `seconds` during which it had lost its core.
 RUNG_API void note_loss(int worker, double seconds);
 
-/// Number of worker threads in this process.
+/// Returns the number of worker threads in this process.
 RUNG_API int workers();
 
 }  // namespace rung::cpu::team_hooks

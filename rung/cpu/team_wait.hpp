@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting of a team's threads for each other. Internal to rung/cpu/team.cpp, as what includes it.
+// Synchronization between the threads of a team. Internal to rung/cpu/team.cpp.
 #pragma once
 
 #include <linux/futex.h>
@@ -26,29 +26,32 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 struct Tuning {
-  // A worker joins, and balanced shares end, within a microsecond or two of each other. Then
-  // sched_yield() between looks costs a fraction of that, and lends the core to whoever needs it.
+  // Spin time before yielding. Workers join, and balanced parts end, within 1 to 2 us of each
+  // other. After that, sched_yield() between polls costs a fraction of the wait and frees the core
+  // for others.
   Duration spin = microseconds(5);
-  // Waiting longer than this, a thread sleeps. Waking it takes 5 to 50 us.
+  // Time after which a waiting thread sleeps. Waking it takes 5 to 50 us.
   Duration wait_awake = microseconds(100);
-  // The same for a worker between calls: calls that follow each other sooner find it awake.
+  // The same for a worker between calls: calls in quicker succession find it awake.
   Duration idle_awake = microseconds(200);
-  // A call that is worth waking a worker for: twice the time that takes, for either thread.
+  // Least duration of a call for which a worker is woken: twice the time that waking takes.
   Duration worth_waking = microseconds(100);
-  // The kernel ran something else during a sched_yield() this long: the core has other users.
+  // A sched_yield() at least this long means that the kernel ran another thread: the core is
+  // shared.
   Duration long_yield = microseconds(20);
-  // Longest delay of a body that waits, for workers that were awake, and that had to be woken.
+  // Longest time that a concurrent call waits for a worker that was awake, or that had to be woken.
   Duration join_awake = microseconds(10);
   Duration join_asleep = microseconds(50);
-  // A thread's processor time is read at most this often, as that takes 0.3 us.
+  // Least interval between reads of a thread's CPU time, each of which takes 0.3 us.
   Duration between_samples = microseconds(200);
-  // A worker may lose so much more than it gains: the kernel takes some milliseconds to find cores
-  // for threads that it has woken. It may save up gains for a little more.
+  // Amount by which a worker's losses may exceed its gains: the kernel takes some milliseconds to
+  // find cores for threads that it has woken. `most_credit` limits the gains that a worker
+  // accumulates.
   Duration first_credit = milliseconds(1), most_credit = milliseconds(4);
-  // Then it is left out for this many times what it has lost, more where that happens again.
+  // Exclusion after that, as a multiple of the loss; it doubles from first to last on repetition.
   int first_penalty = 4, last_penalty = 128;
   Duration memory = milliseconds(50);
-  // The same for time in which a worker has been woken, or waited for, in vain.
+  // The same for time in which a worker was woken or waited for without effect.
   int first_vain_penalty = 8, last_vain_penalty = 64;
   Duration longest_exclusion = milliseconds(500);
   Duration between_looks_at_affinity = milliseconds(100);

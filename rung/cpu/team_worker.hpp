@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of a team, and the threads that take part in it. Internal to rung/cpu/team.cpp.
+// State of one call of a team, and its worker threads. Internal to rung/cpu/team.cpp.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace rung::cpu::detail {
 
 using Body = void(const Team&, void*);
 
-/// Set of the ranks of a call that have been taken.
+/// Set of ranks of a call that threads have claimed.
 class RankClaims {
  public:
   [[nodiscard]] int capacity() const { return static_cast<int>(taken_.size()) * 64; }
@@ -39,7 +39,7 @@ class RankClaims {
   std::vector<std::atomic<std::uint64_t>> taken_;
 };
 
-/// One call of run_ranks() by several threads.
+/// State of one multithreaded call of run_ranks().
 class TeamCall {
  public:
   TeamCall(Ranks ranks, int threads, Body* body, void* data, RankClaims& claims, bool measured)
@@ -53,10 +53,10 @@ class TeamCall {
   }
 
   [[nodiscard]] bool independent() const { return independent_; }
-  /// Returns true if all threads measure their work, short as it may be.
+  /// Returns true if all threads measure their work in this call, even if it is short.
   [[nodiscard]] bool is_measured() const { return measured_; }
 
-  /// Runs `first` and then whatever ranks have not been taken; returns how many.
+  /// Runs rank `first`, then all unclaimed ranks; returns the number of ranks run.
   int run_ranks_from(int first) {
     int ran = 0;
     for (int i = 0; i < threads_ && !failed_.load(std::memory_order_relaxed); ++i) {
@@ -68,12 +68,12 @@ class TeamCall {
     return ran;
   }
 
-  /// Tells the threads that have joined how many they are.
+  /// Sets the team's size and releases the threads that have joined.
   void start(int size) {
     barrier_.expect(size);
     size_.set(static_cast<std::uint32_t>(size));
   }
-  /// Runs a rank on a worker that has joined. The rank is known once the call has started.
+  /// Runs a rank on a worker that has joined; `rank` is valid once the call has started.
   void run_rank(const int& rank) {
     size_.wait_while(0);
     guarded(rank, static_cast<int>(size_.value()), &barrier_);
@@ -88,7 +88,7 @@ class TeamCall {
     try {
       body_(Team(rank, size, barrier), data_);
     } catch (const Barrier::Abandoned&) {
-      return;  // released by the thread whose exception is carried
+      return;  // released by the thread whose exception is rethrown
     } catch (...) {
       if (!failed_.exchange(true)) failure_ = std::current_exception();
       if (barrier != nullptr) barrier->abandon();
@@ -106,12 +106,12 @@ class TeamCall {
   Barrier barrier_;
 };
 
-/// Set in a thread that runs a body: calls from within run on it alone.
+/// True in a thread that executes a body: nested calls run on that thread only.
 inline thread_local constinit bool in_body = false;
 
 inline std::atomic<int> running_workers{0};
 
-/// A thread that takes part in the calls of one other, which alone uses this class.
+/// Thread that takes part in the calls of one other thread, which alone uses this object.
 class alignas(64) Worker {
  public:
   explicit Worker(int index) : index_(index), thread_([this] { serve(); }) {
@@ -125,7 +125,7 @@ class alignas(64) Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Returns true if a call that begins now should run without this worker, given whether the call
+  /// Returns true if a call that begins now should exclude this worker, given whether the call
   /// wakes sleeping workers and waits for late ones.
   [[nodiscard]] bool is_left_out(Time now, bool wakes, bool waits) const {
     return worth_.is_left_out(now) || (waits && now < wait_from_) ||
@@ -144,24 +144,24 @@ class alignas(64) Worker {
     wake(state_, 1);
     wake_time_ = Clock::now() - begin;
   }
-  /// Returns the time that it should take to join.
+  /// Returns the time allowed for the worker to join.
   [[nodiscard]] Duration join_time() const {
     return was_awake_ ? tuning.join_awake : tuning.join_asleep;
   }
   [[nodiscard]] bool has_joined() const {
     return state_.load(std::memory_order_acquire) != invited;
   }
-  /// Ends the invitation; false if the worker has joined.
+  /// Withdraws the invitation; returns false if the worker has joined.
   bool withdraw() {
     std::uint32_t expected = invited;
     return state_.compare_exchange_strong(expected, idle, std::memory_order_acquire);
   }
-  /// Called for a worker that has joined a call which has not started.
+  /// Sets the rank of a worker that has joined a call that has not started.
   void set_rank(int rank) { rank_ = rank; }
   /// Waits until a worker that has joined is done.
   void finish() {
     waking_ = false;
-    // A worker that is done may have fallen asleep since.
+    // A worker that is done may already be asleep again.
     const auto done = [&] {
       const std::uint32_t state = state_.load(std::memory_order_acquire);
       return state != joined && state != awaited;
@@ -175,10 +175,10 @@ class alignas(64) Worker {
       slept += Clock::now() - begin;
     }
   }
-  /// Returns the time worked or lost in the last call.
+  /// Return the time worked, or lost, in the last call.
   [[nodiscard]] Duration worked() const { return meter_.worked(); }
   [[nodiscard]] Duration lost() const { return meter_.lost(); }
-  /// Notes a call in which the worker has taken part.
+  /// Records a call that the worker has joined.
   void note_use() {
     if (ranks_run_ > 0) {
       vain_penalty_ = tuning.first_vain_penalty;
@@ -186,8 +186,8 @@ class alignas(64) Worker {
       note_no_use(Duration{0});
     }
   }
-  /// Notes a call in which waiting that long for the worker, or waking it, did not pay off: it is
-  /// then left out for a while.
+  /// Records a call in which waiting for the worker for `waited`, or waking it, did not pay off; it
+  /// is then excluded for a while.
   void note_no_use(Duration waited) {
     const Duration cost = waited + (woken_ ? wake_time_ : Duration{0});
     if (cost == Duration{0}) return;
@@ -200,11 +200,11 @@ class alignas(64) Worker {
  private:
   enum State : std::uint32_t {
     idle,      // spins
-    asleep,    // waits to be woken
-    invited,   // a call is on
-    joined,    // takes part in it
-    awaited,   // takes part, and the caller sleeps
-    stopping,  // is to end
+    asleep,    // waits in a futex
+    invited,   // a call is in progress
+    joined,    // takes part in the call
+    awaited,   // takes part; the caller sleeps
+    stopping,  // must exit
   };
 
   void serve() {
@@ -226,7 +226,7 @@ class alignas(64) Worker {
     }
   }
 
-  /// False when the worker is to end.
+  /// Waits for an invitation; returns false if the worker must exit.
   bool wait_for_call() {
     std::uint32_t state = idle;
     const auto called = [&] {
@@ -243,11 +243,11 @@ class alignas(64) Worker {
 
   std::atomic<std::uint32_t> state_{idle};
   int index_;
-  // Written before the worker may read them, and read after it has written them.
+  // Written before the worker may read them, and read after the worker has written them.
   TeamCall* call_ = nullptr;
   int rank_ = 0, ranks_run_ = 0;
   alignas(64) WorkMeter meter_;
-  // The caller's own.
+  // Accessed by the caller only.
   alignas(64) Worth worth_;
   bool waking_ = true;      // started or woken, and has not joined a call since
   bool was_awake_ = false;  // when the call began; else it was asleep, or waking

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gains of calls by the threads that take part in them, and for how long those that lose their
-// cores are left out. Internal to rung/cpu/team.cpp.
+// Time gained by the threads of a team, and the exclusion of threads that lose their cores.
+// Internal to rung/cpu/team.cpp.
 #pragma once
 
 #include <time.h>
@@ -18,11 +18,12 @@ inline Duration thread_cpu_time() {
   return std::chrono::seconds(time.tv_sec) + Duration(time.tv_nsec);
 }
 
-/// Measures for how long a thread works on a call, and for how long it is kept from running.
+/// Measures how long a thread works on a call, and how long it is kept from running.
 class WorkMeter {
  public:
-  /// Its processor time is read in short calls now and then only. A long one is always measured,
-  /// from that time on, as if the thread had run since.
+  /// Begins a call. CPU time is read only now and then in short calls, and always in long ones. For
+  /// a long call not measured from its start, CPU time counts from the last read, as if the thread
+  /// had run since.
   void begin(Time now, bool measures) {
     begin_ = now;
     spun_ = spun;
@@ -31,7 +32,7 @@ class WorkMeter {
     if (measures_) sample(now);
   }
   [[nodiscard]] bool is_due(Time now) const { return now - sampled_ >= tuning.between_samples; }
-  /// False in a short call that has not been measured: nothing is known to have been lost.
+  /// Ends a call; returns false for a short call whose CPU time was not measured: no loss is known.
   bool end() {
     const Time now = Clock::now();
     elapsed_ = now - begin_;
@@ -64,8 +65,8 @@ class WorkMeter {
   Duration elapsed_{0}, worked_{0}, lost_{0};
 };
 
-/// Use of a worker: what calls gain by it is added up. Where that is negative, because
-/// the worker loses its core, it is left out of calls, for longer and longer.
+/// Balance of the time that calls gain by a worker. If it becomes negative, because the worker
+/// loses its core, the worker is excluded from calls, for longer each time.
 class Worth {
  public:
   [[nodiscard]] bool is_left_out(Time now) const { return now < until_; }

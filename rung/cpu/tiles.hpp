@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tiles: partition of a batch of arrays into bands of rows and panels of columns, as units of work
-// for a team. It follows from the shape alone, never from the number of threads, so that results
-// that depend on the order of additions repeat. The panels of a band are numbered in sequence, then
-// the bands of an array. Owns no memory; finding a tile costs four divisions.
+// for a team. Depends on the shape only, never on the number of threads, so that results that
+// depend on summation order repeat. Numbers the panels of a band in sequence, then the bands of an
+// array. Owns no memory; finding a tile takes four divisions.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct Tile {
 
 struct Tiles {
   std::int64_t arrays, rows, columns;  // batch size, and shape of each array
-  std::int64_t band, panel;            // rows and columns per tile; the last ones may have fewer
+  std::int64_t band, panel;            // rows and columns per tile; the last tiles may have fewer
 
   [[nodiscard]] std::int64_t count() const {
     return arrays * ceil_div(rows, band) * ceil_div(columns, panel);

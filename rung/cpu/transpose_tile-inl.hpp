@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Transpose of tiles of opaque elements in registers. A tile is one cache line of x wide and one of
-// y high: 16 x 16 elements of 4 bytes, 64 x 64 of one byte, 4 x 4 of 16.
+// Transposition of tiles of opaque elements in registers. A tile is one cache line of x wide and
+// one cache line of y high: 16 x 16 elements of 4 bytes, 64 x 64 of one byte, 4 x 4 of 16.
 //
-// Method   Blocks of 16 bytes are the unit. With P elements per block, row P b + j of x is loaded
-//          into block b of vector j: the loads move blocks to their places. log2(P) rounds of
-//          interleaving then transpose P x P elements inside all blocks at once.
-// Shapes   any strides and alignment, in bytes; strides of elements along x's columns and y's rows
-//          are 1.
+// Method   The unit is a 16-byte block. With P elements per block, row P b + j of x is loaded into
+//          block b of vector j, so that the loads transpose blocks. log2(P) rounds of interleaving
+//          then transpose P x P elements within all blocks at once.
+// Shapes   any strides and alignment, in bytes; elements are contiguous along x's columns and y's
+//          rows.
 // Cost     elements of 4 bytes, AVX-512: 4 loads, 5 shuffles and a store per 64 bytes.
 #if defined(RUNG_CPU_TRANSPOSE_TILE_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_CPU_TRANSPOSE_TILE_INL_HPP_
@@ -28,19 +28,19 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Lane type that moves elements of `bytes`: 16-byte ones are two words that stay together.
+/// Lane type for elements of `bytes`; a 16-byte element is two lanes, which stay together.
 template <int bytes>
 using LaneOf = std::conditional_t<
     bytes == 1, std::uint8_t,
     std::conditional_t<bytes == 2, std::uint16_t,
                        std::conditional_t<bytes == 4, std::uint32_t, std::uint64_t>>>;
 
-/// Rows and columns of a tile.
+/// Number of rows and of columns of a tile.
 template <int bytes>
 inline constexpr std::int64_t tile_side = line_bytes / bytes;
 
 #if HWY_TARGET != HWY_SCALAR
-/// Loads rows 0, 1, 2, ... of 16 bytes each, `step` bytes apart, one per 128-bit block of a vector.
+/// Loads rows of 16 bytes, `step` bytes apart, one per 128-bit block of a vector.
 template <class D>
 HWY_INLINE hn::Vec<D> load_blocks(D d, const std::byte* from, std::int64_t step) {
   constexpr std::size_t vector_bytes = hn::MaxLanes(D()) * sizeof(hn::TFromD<D>);
@@ -54,9 +54,9 @@ HWY_INLINE hn::Vec<D> load_blocks(D d, const std::byte* from, std::int64_t step)
   }
 }
 
-/// Element (i, j) of each block's square becomes (j, i): interleaving vector i with the one half of
-/// them later rotates the bits of the index (i, j) by one place, and after as many rounds as i has
-/// bits the two have changed places.
+/// Moves element (i, j) of each block's square to (j, i): interleaving vector i with vector i +
+/// per_block / 2 rotates the bits of the index (i, j) by one; after as many rounds as i has bits, i
+/// and j are exchanged.
 template <int per_block, class D, class V>
 HWY_INLINE void transpose_in_blocks(D d, V (&v)[per_block]) {
 #pragma GCC unroll 4
@@ -72,8 +72,8 @@ HWY_INLINE void transpose_in_blocks(D d, V (&v)[per_block]) {
   }
 }
 
-/// Transposes one tile, in the first `groups` of four times 16 bytes of x's columns, and calls
-/// store(j, byte within the line, vector) for the parts of row j of y.
+/// Transposes one tile, limited to the first `groups` (of four) 16-byte groups of x's columns, and
+/// calls store(j, byte offset within the line, vector) for the parts of row j of y.
 template <int bytes, class Store>
 HWY_INLINE void transpose_tile_to(const std::byte* x, std::int64_t x_row, int groups,
                                   Store&& store) {
@@ -82,8 +82,9 @@ HWY_INLINE void transpose_tile_to(const std::byte* x, std::int64_t x_row, int gr
   constexpr int vector_bytes = static_cast<int>(hn::MaxLanes(d) * sizeof(LaneOf<bytes>));
   constexpr int per_block = 16 / bytes;                  // elements per block
   constexpr int rows = per_block * (vector_bytes / 16);  // of x, per vector
-  // With 32 registers a tile of 4 bytes or more is held whole, so that each row is read at one go:
-  // rows a power of two apart fall into one set of the L1 cache, where a line half read is lost.
+  // With 32 registers, a tile of elements of 4 bytes or more fits in registers, so that each row is
+  // read at once: rows a power of two apart map to one L1 set, and a half-read line would be
+  // evicted.
   if constexpr (vector_bytes == line_bytes && per_block <= 4) {
     if (HWY_LIKELY(groups == 4)) {
       V v[4][per_block];
@@ -103,7 +104,7 @@ HWY_INLINE void transpose_tile_to(const std::byte* x, std::int64_t x_row, int gr
     }
   }
   for (int s = 0; s < groups; ++s, x += 16) {
-    // Parts of y's line that are short of it: neighbors in time, so that they leave as one.
+    // Stores the parts of a line of y in succession, so that write combining merges them.
     for (int part = 0; part < line_bytes / vector_bytes; ++part) {
       V v[per_block];
 #pragma GCC unroll 16
@@ -119,8 +120,8 @@ HWY_INLINE void transpose_tile_to(const std::byte* x, std::int64_t x_row, int gr
 #endif
 
 #if HWY_TARGET <= HWY_AVX3
-/// Returns the last `skew` bytes of one vector, then the first of another: a line of y that begins
-/// in the tile above. A vector is a line; elements of 2 bytes and more.
+/// Returns the last `skew` bytes of one vector followed by the first of another: a line of y that
+/// begins in the tile above. For vectors of one cache line and elements of 2 bytes or more.
 template <class D, class V>
 HWY_INLINE V shift_in(D d, V first, V second, std::int64_t skew) {
   using T = hn::TFromD<D>;
@@ -133,7 +134,7 @@ HWY_INLINE V shift_in(D d, V first, V second, std::int64_t skew) {
 }
 #endif
 
-/// Transposes one tile, or the first `groups` of four times 16 bytes of its columns.
+/// Transposes one tile, limited to the first `groups` (of four) 16-byte groups of its columns.
 template <int bytes>
 HWY_INLINE void transpose_tile(const std::byte* x, std::int64_t x_row, std::byte* y,
                                std::int64_t y_row, int groups = 4) {
@@ -151,7 +152,7 @@ HWY_INLINE void transpose_tile(const std::byte* x, std::int64_t x_row, std::byte
 #endif
 }
 
-/// Transposes a tile of which only some rows and columns exist, by way of a whole one on the stack.
+/// Transposes a partial tile by way of a full tile on the stack.
 template <int bytes>
 HWY_INLINE void transpose_part(const std::byte* x, std::int64_t x_row, std::byte* y,
                                std::int64_t y_row, std::int64_t rows, std::int64_t columns) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Powers of 2 in vectors: the exponential of softmax, loss and attention, whose scale takes in the
-// factor log2(e).
+// Powers of 2 of vectors: the exponential of softmax, loss and attention, which fold log2(e) into
+// their scale.
 //
-// 2^t = 2^n p(t - n) with n the integer next to t and p a polynomial on [-1/2, 1/2], p(0) = 1, of
-// least maximal relative error (Remez exchange): 9.2e-8 for f32 (degree 5: 0.8 units in the last
-// place, 1.9 with the rounding of the evaluation), 3.4e-18 for f64 (degree 11). Below the smallest
-// normal number the result is 0 or a subnormal; NaN stays NaN; -infinity gives 0.
+// 2^t = 2^n p(t - n), where n is the integer nearest to t and p is the polynomial on [-1/2, 1/2]
+// with p(0) = 1 and minimax relative error (Remez exchange): 9.2e-8 for f32 (degree 5: 0.8 ulp, 1.9
+// ulp with evaluation error), 3.4e-18 for f64 (degree 11). Below the smallest normal number the
+// result is 0 or a subnormal; NaN stays NaN; -infinity gives 0.
 #if defined(RUNG_CPU_VECTOR_EXP2_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_CPU_VECTOR_EXP2_INL_HPP_
 #undef RUNG_CPU_VECTOR_EXP2_INL_HPP_
@@ -28,9 +28,9 @@ template <>
 struct Exp2<float> {
   static constexpr float p[] = {1.0F,          0.693147004F,   0.240222424F,
                                 0.0555073358F, 0.00967151299F, 0.00132647273F};
-  static constexpr float round = 0x1.8p23F;  // adding it leaves the integer in the last bits
-  static constexpr float lowest = -126.0F;   // powers below have no normal number
-  static constexpr float highest = 128.0F;   // infinity
+  static constexpr float round = 0x1.8p23F;  // adding it leaves the rounded integer in the low bits
+  static constexpr float lowest = -126.0F;   // smaller powers are not normal numbers
+  static constexpr float highest = 128.0F;   // 2^t is infinite
   static constexpr int mantissa = 23;
   static constexpr std::int32_t bias = 127;
 };
@@ -68,14 +68,14 @@ HWY_INLINE V power_polynomial(D d, V f) {
   return sum;
 }
 
-/// Returns 2^t for t <= 0, or NaN; with any_sign for every t.
+/// Returns 2^t for t <= 0 or NaN; with `any_sign` for every t.
 template <bool any_sign, class D, class V>
 HWY_INLINE V exp2(D d, V t) {
   using T = hn::TFromD<D>;
 #if HWY_TARGET <= HWY_AVX3
-  // AVX-512 takes the integer off, and multiplies by a power of 2, in an instruction each, right
-  // for every t: of an infinity nothing is left, and a power out of range gives 0 or infinity.
-  constexpr int to_nearest = 8;  // and no exceptions
+  // AVX-512 has instructions for the fraction and for scaling by a power of 2, correct for every t:
+  // the fraction of an infinity is 0, and a power out of range gives 0 or infinity.
+  constexpr int to_nearest = 8;  // rounding mode, without exceptions
   if constexpr (std::is_same_v<T, float>) {
     const V f{_mm512_reduce_ps(t.raw, to_nearest)};
     return V{_mm512_scalef_ps(power_polynomial(d, f).raw, hn::Sub(t, f).raw)};
@@ -94,7 +94,7 @@ HWY_INLINE V exp2(D d, V t) {
   const V magic = hn::Set(d, Exp2<T>::round);
   const V rounded = hn::Add(t, magic);
   const V p = power_polynomial(d, hn::Sub(t, hn::Sub(rounded, magic)));
-  // A product, not a sum of bits: what NaN's bits make of the power does not matter then.
+  // Multiplies instead of adding to the exponent bits: the product with NaN is NaN for any power.
   const hn::RebindToSigned<D> integers;
   const auto exponent = hn::Add(hn::BitCast(integers, rounded), hn::Set(integers, Exp2<T>::bias));
   const V power = hn::BitCast(d, hn::ShiftLeft<Exp2<T>::mantissa>(exponent));
