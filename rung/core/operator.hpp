@@ -46,7 +46,7 @@ struct Invocation;
 struct Oracle;
 struct Problem;
 
-/// Whether a rung supports a call; if not, `why` is a static string with the reason.
+/// Support of a call by a rung; if it is not supported, `why` is a static string with the reason.
 struct Support {
   bool ok = true;
   const char* why = "";

@@ -59,9 +59,9 @@ struct BenchPlan {
   double longest_call = 2.5;       // seconds; longer calls are timed on a smaller problem
 };
 
-/// Returns the share of the ceiling as shown to users, at most 1. Up to 3 % above the ceiling, the
-/// spread of ceilings themselves, counts as 1. Larger shares become not_measured: the ceiling (of
-/// memory, for example) does not bound data that stay in a cache.
+/// Returns the fraction of the ceiling as shown to users, at most 1. Up to 3 % above the ceiling,
+/// the uncertainty of ceilings themselves, counts as 1. Larger fractions become not_measured: the
+/// ceiling (of memory, for example) does not apply to data that stay in a cache.
 constexpr double ceiling_spread = 0.03;
 inline double share_shown(double of_ceiling) {
   return of_ceiling > 1 + ceiling_spread ? not_measured : std::min(of_ceiling, 1.0);
@@ -85,8 +85,8 @@ bench::Machine machine_with_ceilings(bool quiet);
 /// Returns the ceiling of the problem in this context.
 bench::Ceiling ceiling_of(const Problem& problem, const Instance& instance, const Context& context,
                           const bench::Machine& machine);
-/// Returns further buffer sets of the problem for a GPU; none for a CPU, for which warm caches are
-/// the usual case and the assumption of `of_ceiling`.
+/// Returns further buffer sets of the problem for a GPU, so that calls do not find their data in
+/// L2. None for a CPU, for which warm caches are the usual case and the assumption of `of_ceiling`.
 std::vector<std::unique_ptr<Instance>> more_sets(const AnyOperator& op, const Problem& problem,
                                                  const Context& context, const Instance& first,
                                                  const bench::Machine& machine);

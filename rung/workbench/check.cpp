@@ -183,9 +183,9 @@ class Checker {
     if (options_.problem.empty() && options_.variant.empty()) expect_reached(op, rungs, backend);
   }
 
-  /// Checks each rung on the problem in the variant number `turn`, cyclically, with one trial:
-  /// every operator meets all variants and thread counts, but not on each problem. Rungs that do
-  /// not support the variant are checked on the plain one.
+  /// Checks each rung on the problem, with one trial, in the variant of index `turn` modulo their
+  /// number: every operator is checked in all variants and thread counts, but not on each problem.
+  /// Rungs that do not support the variant are checked in the plain one.
   void check_in_turn(const AnyOperator& op, const std::vector<const RungInfo*>& rungs,
                      Backend backend, const Problem& problem, std::size_t turn,
                      Progress& progress) {

@@ -102,7 +102,7 @@ std::string number(const ordered_json& value) {
   return value.is_null() ? "-" : fmt::format("{:.3g}", value.get<double>());
 }
 
-/// Formats a share: 0.203 as 20.3 %, null (nothing was divided) as "-".
+/// Formats a fraction: 0.203 as "20.3 %"; null (zero denominator) as "-".
 std::string percent(const ordered_json& share) {
   return share.is_null() ? "-" : fmt::format("{:.3g} %", 100 * share.get<double>());
 }

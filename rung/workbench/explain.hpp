@@ -70,8 +70,8 @@ struct Explained {
 /// are not run. `instance` is the problem on the device of the rung.
 Explained explain_rung(const RungInfo& rung, const Problem& problem, Instance& instance);
 
-/// Checks whether the rung of the same name on the simulated GPU supports the problem, if the
-/// rung's own device is absent.
+/// Checks whether the rung of the same name on the simulated GPU supports the problem; for rungs
+/// whose own device is absent.
 void ask_simulated(const AnyOperator& op, Explained& one);
 
 /// Returns the rung that this one improves on according to its header, else its predecessor on the

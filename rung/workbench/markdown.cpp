@@ -93,7 +93,8 @@ std::string machine_title(const json& machine, const json& row) {
   return fmt::format("{}, {}", name, machine.at("date").get<std::string>());
 }
 
-/// Returns the share of the ceiling as text; clamps shares above 1 in files of earlier versions.
+/// Returns the fraction of the ceiling as text; clamps fractions above 1 in files of earlier
+/// versions.
 std::string ceiling_of(const json& row) {
   if (row.at("of_ceiling").is_null()) return "";
   const double share = share_shown(row.at("of_ceiling").get<double>());

@@ -23,8 +23,8 @@ bool is_terminal(int descriptor);
 
 /// Policy for colored output.
 enum class Color { automatic, always, never };
-/// Sets the answer to --color. Default `automatic`: colors on a terminal, unless NO_COLOR is set
-/// and not empty; FORCE_COLOR, if set to anything but "" or "0", also colors pipes and files.
+/// Sets the policy, given by --color. Default `automatic`: colors on a terminal, unless NO_COLOR is
+/// set and not empty; FORCE_COLOR, if set to anything but "" or "0", also colors pipes and files.
 void choose_color(Color when);
 bool colored(int descriptor = STDOUT_FILENO);
 

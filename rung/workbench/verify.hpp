@@ -26,12 +26,12 @@ class Verifier {
   Verifier(const AnyOperator& op, Problem problem, Variant variant, std::uint64_t seed,
            Device device);
 
-  /// Runs a rung - or the public call when `rung` is null - on poisoned outputs and verifies
+  /// Runs a rung, or the public call if `rung` is null, on poisoned outputs and verifies
   ///   the numbers, against the reference;
   ///   that every element was written, and nothing else: canaries, padding, inputs;
   ///   with `twice`, that a second run, on a CPU with another number of threads, gives the same
   ///   bits (not required of peers and VaryingBits).
-  /// Whatever a rung throws is a failure, except that it does not support the problem.
+  /// An exception is a failure, unless the rung does not support the problem.
   Verdict verify(const RungInfo* rung, Context& context, bool twice);
 
   /// Returns the problem on the rungs' device, for timing.
