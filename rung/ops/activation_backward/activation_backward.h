@@ -20,7 +20,7 @@ typedef enum rung_activation_function {
   RUNG_ACTIVATION_FUNCTION_SILU = 5
 } rung_activation_function;
 
-/* May grow at its end; `size` tells a library how much of it the program knows. */
+/* Fields may be appended in later versions; `size` is the program's sizeof. */
 typedef struct rung_activation_backward_options {
   size_t size;
   rung_activation_function function;
@@ -31,12 +31,12 @@ typedef struct rung_activation_backward_options {
 RUNG_C_API rung_status
 rung_activation_backward_options_init(rung_activation_backward_options* options, size_t size);
 
-/* dx = dy f'. saved: what forward took (sign, relu, gelu, silu) or gave (sigmoid, tanh, relu). */
+/* dx = dy f'. saved: the input (sign, relu, gelu, silu) or output (sigmoid, tanh, relu) of f. */
 RUNG_C_API rung_status rung_activation_backward(rung_context* context, const rung_tensor* saved,
                                                 const rung_tensor* dy, const rung_tensor* dx,
                                                 const rung_activation_backward_options* options);
 
-/* rung_activation_backward with the function in the name, by the best rung. */
+/* Call rung_activation_backward with the function in the name and the best rung. */
 RUNG_C_API rung_status rung_sign_backward(rung_context* context, const rung_tensor* saved,
                                           const rung_tensor* dy, const rung_tensor* dx);
 RUNG_C_API rung_status rung_sigmoid_backward(rung_context* context, const rung_tensor* saved,

@@ -12,12 +12,12 @@
 extern "C" {
 #endif
 
-/* May grow at its end; `size` tells a library how much of it the program knows. Tensors are
+/* Fields may be appended in later versions; `size` is the program's sizeof. Tensors are
  * optional: NULL means none. */
 typedef struct rung_conv_options {
   size_t size;
-  /* Of the image's axes in their order: [0] of the height, [1] of the width of one that has two.
-   * Those behind keep what the _init function gave them. */
+  /* One entry per axis of the image, in order: [0] is the height and [1] the width of a 2-D image.
+   * Further entries must keep the defaults of the _init function. */
   int stride[3];
   int padding[3]; /* at both ends */
   int dilation[3];
@@ -38,7 +38,7 @@ RUNG_C_API rung_status rung_conv_options_init(rung_conv_options* options, size_t
 RUNG_C_API rung_status rung_conv(rung_context* context, const rung_tensor* x, const rung_tensor* w,
                                  const rung_tensor* y, const rung_conv_options* options);
 
-/* How many places a filter has along an axis of x: the extent of y. */
+/* Stores the number of positions of a filter along an axis of x, the extent of y. */
 RUNG_C_API rung_status rung_convolved_extent(int64_t extent, int64_t kernel, int stride,
                                              int padding, int dilation, int64_t* convolved);
 

@@ -11,12 +11,12 @@
 extern "C" {
 #endif
 
-/* May grow at its end; `size` tells a library how much of it the program knows. All as it was given
- * to rung_conv. */
+/* Fields may be appended in later versions; `size` is the program's sizeof. Set the other fields
+ * as for rung_conv. */
 typedef struct rung_conv_backward_data_options {
   size_t size;
-  /* Of the image's axes in their order: [0] of the height, [1] of the width of one that has two.
-   * Those behind keep what the _init function gave them. */
+  /* One entry per axis of the image, in order: [0] is the height and [1] the width of a 2-D image.
+   * Further entries must keep the defaults of the _init function. */
   int stride[3];
   int padding[3]; /* at both ends */
   int dilation[3];

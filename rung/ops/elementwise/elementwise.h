@@ -27,7 +27,7 @@ typedef enum rung_elementwise_function {
   RUNG_ELEMENTWISE_SIGN = 12  /* -1, 0 or 1 */
 } rung_elementwise_function;
 
-/* May grow at its end; `size` tells a library how much of it the program knows. */
+/* Fields may be appended in later versions; `size` is the program's sizeof. */
 typedef struct rung_elementwise_options {
   size_t size;
   rung_elementwise_function function;
@@ -46,7 +46,7 @@ RUNG_C_API rung_status rung_elementwise(rung_context* context, const rung_tensor
                                         const rung_tensor* z,
                                         const rung_elementwise_options* options);
 
-/* rung_elementwise with the function in the name, by the best rung. */
+/* Call rung_elementwise with the function in the name and the best rung. */
 RUNG_C_API rung_status rung_add(rung_context* context, const rung_tensor* x, const rung_tensor* y,
                                 const rung_tensor* z);
 RUNG_C_API rung_status rung_subtract(rung_context* context, const rung_tensor* x,

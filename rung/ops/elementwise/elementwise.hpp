@@ -12,7 +12,7 @@
 // Types    one for all: f32, f64, f16, bf16; add, sub, mul, fma and relu also i32, i64, u8.
 //          f16 and bf16 are computed in f32 and rounded once at the end. alpha is rounded to the
 //          type of the computation.
-// Integers wrap: results are right modulo 2^8, 2^32, 2^64.
+// Integers results are exact modulo 2^8, 2^32, 2^64 (they wrap).
 // Aliasing z may be x, y or w exactly (same data, shape and strides: the call works in place);
 //          otherwise they must not overlap. Overlap is decided by address ranges, from the lowest
 //          to the highest byte that a tensor touches, so that tensors whose elements interleave are
@@ -23,8 +23,8 @@
 //          silu and gelu may have a relative error of 2^-16. Results below the smallest normal
 //          number: one unit of the smallest subnormal more; sigmoid's may be 0, as may silu's below
 //          2^-119 (f64: 2^-1012). Same bits for any number of threads, in place or not.
-// Values   NaN gives NaN in every function, relu too; relu(-0) = -0, sign(-0) = -0. gelu and
-//          silu of -infinity are 0. x / 0 is an infinity or NaN as IEEE has it.
+// Values   NaN gives NaN in every function, also relu; relu(-0) = -0, sign(-0) = -0. gelu and silu
+//         of -infinity are 0. x / 0 is an infinity or NaN as in IEEE 754.
 // Errors   Error(invalid_argument) for shapes, types, aliasing, an operand that is missing or not
 //          read, an alpha that is not used.
 // Source   IEEE 754-2019; gelu: D. Hendrycks and K. Gimpel, arXiv:1606.08415.

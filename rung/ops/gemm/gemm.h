@@ -18,14 +18,14 @@ typedef enum rung_activation {
   RUNG_ACTIVATION_TANH = 4
 } rung_activation;
 
-/* What may happen to f32 operands on tensor cores. */
+/* Permitted conversion of f32 operands on tensor cores. */
 typedef enum rung_precision {
   RUNG_PRECISION_FULL = 0,
   RUNG_PRECISION_TF32 = 1,
   RUNG_PRECISION_SPLIT = 2
 } rung_precision;
 
-/* May grow at its end; `size` tells a library how much of it the program knows. */
+/* Fields may be appended in later versions; `size` is the program's sizeof. */
 typedef struct rung_gemm_options {
   size_t size;
   double alpha;
@@ -59,8 +59,8 @@ typedef struct rung_gemm_problem {
   const rung_tensor* residual;
 } rung_gemm_problem;
 
-/* `count` products, each as rung_gemm makes it; on a GPU small ones share launches. Options hold
- * for all and have neither bias, residual nor scales. With `rung` "grouped" all share launches. */
+/* Computes `count` products, each as rung_gemm; on a GPU small products share launches. Options
+ * apply to all and have no bias, residual or scales. With `rung` "grouped" all share launches. */
 RUNG_C_API rung_status rung_gemm_grouped(rung_context* context, const rung_gemm_problem* problems,
                                          size_t count, const rung_gemm_options* options);
 

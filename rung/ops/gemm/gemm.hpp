@@ -27,18 +27,18 @@
 //          unit roundoff of the accumulator, plus one rounding to C's type, where that and alpha
 //          op(A) stay in the accumulator's range; activations add a few units in the last place
 //          [Higham 2002, section 3.5]. f32 never becomes tf32 unless Precision::tf32 is requested.
-//          Precision::split makes f32 operands sums of three bf16 each, 24 bits in all, whose
-//          products tensor cores add up: the six largest of nine, by partial sums of 64 steps of
-//          k. The bound holds where operands are no less than 2^-100; an infinite operand may give
-//          NaN where f32 gives infinity.
-//          e4m3, e5m2: Hopper's tensor cores keep some 14 bits of a sum of their products. Rungs on
-//          them add such sums of 128 steps of k in f32; each product may lose 2^-13 of the largest
-//          sum among its 128. Of operands of like magnitude that is less than 2^-9 of |op(A)|
-//          |op(B)| in all, which `check` holds them to.
+//         Precision::split represents each f32 operand by three bf16, 24 bits in all, and sums the
+//         six largest of their nine products on tensor cores, in partial sums of 64 steps of k. The
+//         bound holds for operands of at least 2^-100; an infinite operand may give NaN where f32
+//         gives infinity.
+//         e4m3, e5m2: Hopper's tensor cores accumulate their products with about 14 bits. Rungs
+//         that use them add partial sums of 128 steps of k in f32; each product may lose 2^-13 of
+//         the largest partial sum within its 128 steps. For operands of similar magnitude this is
+//         less than 2^-9 of |op(A)| |op(B)| in all, the bound that `check` enforces.
 // Repeats  the same bits from run to run and for any number of threads, on one machine and for one
 //          layout (shape, strides, alignment).
-// Errors   Error(invalid_argument) for shapes, types, aliasing; Error(unsupported) where no rung of
-//          the backend takes the call, with every rung's reason.
+// Errors   Error(invalid_argument) for shapes, types, aliasing; Error(unsupported) if no rung of the
+//         backend supports the call, with every rung's reason.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,7 @@ enum class Precision : std::uint8_t { full, tf32, split };
 
 struct GemmOptions {
   double alpha = 1.0;                        // factor of the product
-  double beta = 0.0;                         // factor of what C holds; 0: C is not read
+  double beta = 0.0;                         // factor of C's previous content; 0: C is not read
   bool transpose_a = false;                  // a is given k x m
   bool transpose_b = false;                  // b is given n x k
   ConstTensorRef bias = {};                  // left out: no bias
@@ -72,7 +72,7 @@ struct GemmOptions {
 RUNG_API void gemm(Context& context, const ConstTensorRef& a, const ConstTensorRef& b,
                    const TensorRef& c, const GemmOptions& options = {}, Pick pick = best);
 
-/// One product of a list; tensors as gemm() takes them.
+/// One product of a list; tensors as for gemm().
 struct GemmProblem {
   ConstTensorRef a = {};         // m x k, or k x m with transpose_a
   ConstTensorRef b = {};         // k x n, or n x k with transpose_b

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* May grow at its end; `size` tells a library how much of it the program knows. */
+/* Fields may be appended in later versions; `size` is the program's sizeof. */
 typedef struct rung_histogram_options {
   size_t size;
   double low; /* low = high: the range is [0, n), n the number of bins */

@@ -31,7 +31,7 @@ typedef enum rung_image_edge {
   RUNG_IMAGE_EDGE_ZERO = 1
 } rung_image_edge;
 
-/* May grow at its end; `size` tells a library how much of it the program knows. */
+/* Fields may be appended in later versions; `size` is the program's sizeof. */
 typedef struct rung_image_options {
   size_t size;
   rung_image_filter filter;
@@ -49,11 +49,11 @@ typedef struct rung_image_options {
  * sigma 0, amount 1, H x W x C, edges clamped, means rounded to nearest. */
 RUNG_C_API rung_status rung_image_options_init(rung_image_options* options, size_t size);
 
-/* y = the filtered pictures x. NULL options are the defaults. */
+/* Filters the pictures x into y. NULL options are the defaults. */
 RUNG_C_API rung_status rung_image(rung_context* context, const rung_tensor* x, const rung_tensor* y,
                                   const rung_image_options* options);
 
-/* rung_image with the filter in the name, whatever options->filter is. */
+/* Call rung_image with the filter in the name; options->filter is ignored. */
 RUNG_C_API rung_status rung_to_grey(rung_context* context, const rung_tensor* x,
                                     const rung_tensor* y, const rung_image_options* options);
 RUNG_C_API rung_status rung_box_blur(rung_context* context, const rung_tensor* x,

@@ -21,10 +21,10 @@ typedef enum rung_loss_kind {
 
 typedef enum rung_loss_reduction { RUNG_LOSS_MEAN = 0, RUNG_LOSS_SUM = 1 } rung_loss_reduction;
 
-/* No label is ignored. */
+/* Value of ignored_label that ignores no label. */
 #define RUNG_NO_LABEL INT_MIN
 
-/* May grow at its end; `size` tells a library how much of it the program knows. Tensors are
+/* Fields may be appended in later versions; `size` is the program's sizeof. Tensors are
  * optional: NULL means none. */
 typedef struct rung_loss_options {
   size_t size;
@@ -43,12 +43,12 @@ typedef struct rung_loss_options {
  * axis -1, no smoothing, margin 1, RUNG_NO_LABEL, no tensors. */
 RUNG_C_API rung_status rung_loss_options_init(rung_loss_options* options, size_t size);
 
-/* result, of one element, from x and labels, or (squared) what x should be. */
+/* Computes the loss of x into result (one element). target: labels; for squared, values as x. */
 RUNG_C_API rung_status rung_loss(rung_context* context, const rung_tensor* x,
                                  const rung_tensor* target, const rung_tensor* result,
                                  const rung_loss_options* options);
 
-/* rung_loss of the kind in the name, whatever options->kind is. */
+/* Call rung_loss with the kind in the name; options->kind is ignored. */
 RUNG_C_API rung_status rung_cross_entropy(rung_context* context, const rung_tensor* x,
                                           const rung_tensor* target, const rung_tensor* result,
                                           const rung_loss_options* options);

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* May grow at its end; `size` tells a library how much of it the program knows. Tensors are
+/* Fields may be appended in later versions; `size` is the program's sizeof. Tensors are
  * optional: NULL means none. */
 typedef struct rung_norm_options {
   size_t size;
@@ -36,7 +36,7 @@ RUNG_C_API rung_status rung_norm_options_init(rung_norm_options* options, size_t
 RUNG_C_API rung_status rung_layer_norm(rung_context* context, const rung_tensor* x,
                                        const rung_tensor* y, const rung_norm_options* options);
 
-/* y = s rstd gamma + beta, the same without the mean. */
+/* y = s rstd gamma + beta: RMS norm, which has no mean. */
 RUNG_C_API rung_status rung_rms_norm(rung_context* context, const rung_tensor* x,
                                      const rung_tensor* y, const rung_norm_options* options);
 

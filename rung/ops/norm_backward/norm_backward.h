@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* May grow at its end; `size` tells a library how much of it the program knows. Tensors are
+/* Fields may be appended in later versions; `size` is the program's sizeof. Tensors are
  * optional: NULL means none. */
 typedef struct rung_norm_backward_options {
   size_t size;
@@ -32,13 +32,13 @@ RUNG_C_API rung_status rung_norm_backward_options_init(rung_norm_backward_option
                                                        size_t size);
 
 /* dx = rstd (g - mean(g) - z mean(g z)) with g = dy gamma, z = (x - mean) rstd, for each row. x is
- * what was normalized (with a residual: the sum); dx has its shape and type and may be dy or x
- * itself. NULL options are the defaults. */
+ * the tensor that was normalized (with a residual: the sum); dx has its shape and type and may be
+ * dy or x itself. NULL options are the defaults. */
 RUNG_C_API rung_status rung_layer_norm_backward(rung_context* context, const rung_tensor* dy,
                                                 const rung_tensor* x, const rung_tensor* dx,
                                                 const rung_norm_backward_options* options);
 
-/* dx = rstd (g - z mean(g z)) with z = x rstd, the same without the mean. */
+/* dx = rstd (g - z mean(g z)) with z = x rstd: the gradient of RMS norm. */
 RUNG_C_API rung_status rung_rms_norm_backward(rung_context* context, const rung_tensor* dy,
                                               const rung_tensor* x, const rung_tensor* dx,
                                               const rung_norm_backward_options* options);

@@ -14,7 +14,7 @@
 // Strides  any; inputs may have zero strides (broadcast). Outputs must not overlap themselves.
 // Types    x, dy, dx: one of f32, f64, f16, bf16. gamma, and dgamma and dbeta: that type or, for
 //          f16 and bf16, f32. mean and rstd: f32, f64 for f64. Arithmetic is f32 (f64 for f64).
-// Aliasing dx may be dy or x itself; otherwise what is written overlaps nothing else. Overlap is
+// Aliasing dx may be dy or x itself; otherwise outputs overlap no other tensor. Overlap is
 //          decided by address ranges, from the lowest to the highest byte that a tensor touches, so
 //          that tensors whose elements interleave are refused.
 // Special  no rows: dgamma and dbeta are 0. A NaN or an infinity in a row of x makes its dx NaN; it
@@ -24,10 +24,10 @@
 // Accuracy with u the unit roundoff of the arithmetic, K = n / 8 + 32 and R = rows / 8 + 96:
 //            |error of dx| <= 3 K u rstd (|g| + mean(|g|) + |z| mean(|g z|)) + rounding to its type
 //            |error of dgamma| <= R u sum(|dy z|),  |error of dbeta| <= R u sum(|dy|)
-//          and, where mean and rstd are computed again, what norm.hpp says of z times what z is
-//          multiplied by.
-// Repeats  the same bits from run to run and for every number of threads: rows are added up in an
-//          order that depends on their number alone (on a GPU also on the device).
+//         and, if mean and rstd are recomputed, norm.hpp's error bound of z times the factor that z
+//         is multiplied by.
+// Repeats  the same bits from run to run and for every number of threads: the summation order of
+//         rows depends only on their number (on a GPU also on the device).
 // Errors   Error(invalid_argument) for shapes, axes, types, epsilon, aliasing; Error(unsupported)
 //          if no rung of the backend supports the arguments, with every rung's reason.
 #pragma once

@@ -16,7 +16,7 @@ typedef enum rung_optimizer_kind {
   RUNG_OPTIMIZER_ADAM = 1
 } rung_optimizer_kind;
 
-/* May grow at its end; `size` tells a library how much of it the program knows. Tensors are
+/* Fields may be appended in later versions; `size` is the program's sizeof. Tensors are
  * optional: NULL means none. */
 typedef struct rung_optimizer_options {
   size_t size;
@@ -42,12 +42,12 @@ typedef struct rung_optimizer_options {
  * 0.001, beta1 0.9, beta2 0.999, epsilon 1e-8, step 1, all else off. */
 RUNG_C_API rung_status rung_optimizer_options_init(rung_optimizer_options* options, size_t size);
 
-/* One step, in place. */
+/* Performs one step, in place. */
 RUNG_C_API rung_status rung_optimizer(rung_context* context, const rung_tensor* parameters,
                                       const rung_tensor* gradients,
                                       const rung_optimizer_options* options);
 
-/* rung_optimizer of the kind in the name, whatever options->kind is. */
+/* Call rung_optimizer with the kind in the name; options->kind is ignored. */
 RUNG_C_API rung_status rung_sgd_step(rung_context* context, const rung_tensor* parameters,
                                      const rung_tensor* gradients,
                                      const rung_optimizer_options* options);

@@ -8,14 +8,14 @@
 //   adam   m = beta1 m + (1 - beta1) g',  v = beta2 v + (1 - beta2) g'^2
 //          p -= rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)          t: the step
 //
-// A step over all parameters of a model is one call, if they are in one tensor of which each layer
-// has a view: then n is the norm of the whole gradient.
+// All parameters of a model can be updated by one call if they are in one tensor, of which each
+// layer has a view; n is then the norm of the whole gradient.
 //
 // Shapes   parameters, gradients, moments and master of one shape, of any rank; norm: one element.
-// Options  first_moment (m): of sgd with momentum and of adam; second_moment (v): of adam. Both are
-//          read and written; zeros before the first step. master: for parameters of f16 and bf16,
-//          their values in f32, read and written; the parameters themselves are then only written,
-//          rounded. norm: written when given, n. decoupled with adam is AdamW.
+// Options  first_moment (m): for sgd with momentum and for adam; second_moment (v): for adam. Both
+//         are read and written; zeros before the first step. master: f32 values of f16 and bf16
+//         parameters, read and written; the parameters themselves are then only written, rounded.
+//         norm: n, written if given. decoupled with adam is AdamW.
 // Strides  any, also zero (broadcast) in gradients; tensors that are written must not overlap
 //          themselves.
 // Types    parameters and gradients: one of f32, f64, f16, bf16. Moments, master and norm: f32, f64
@@ -30,12 +30,12 @@
 //                  |error of p| <= 2 u |p| + 32 u rate' M / D,  rate' = rate / (1 - beta1^t),
 //                  M = |beta1 m| + (1 - beta1) G,  D the denominator with |g'| in place of G, and
 //                  (1 + sqrt((1 - beta2) / (1 - beta2^t)) G / D) times as much
-//          plus one rounding to the type of each; without a master p is rounded at every step. n is
-//          right to 4 u n; for f64 to (4 + N) u n of N elements, and where c < 1 the 8 and 32 above
-//          are N and 2 N more. Numbers below the smallest normal one may be 0.
+//         plus one rounding to the type of each; without a master p is rounded at every step. The
+//         error of n is at most 4 u n; for f64 (4 + N) u n with N elements, and if c < 1 the 8 and
+//         32 above increase by N and 2 N. Numbers below the smallest normal one may be 0.
 // Repeats  the same bits from run to run and for any number of threads (on a GPU: of one model).
 // Errors   Error(invalid_argument) for shapes, types, aliasing, options out of range, and moments
-//          or master that are missing or that the kind and types do not use.
+//         or master that are missing or not used by the kind and types.
 // Source   I. Sutskever and others, On the importance of initialization and momentum, 2013; D.
 //          Kingma and J. Ba, Adam, arXiv:1412.6980; I. Loshchilov and F. Hutter, arXiv:1711.05101.
 #pragma once
@@ -55,7 +55,7 @@ struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::sgd;  // the update rule
   double learning_rate = 1e-3;              // rate, step size
   double weight_decay = 0;                  // decay, of the L2 penalty
-  bool decoupled = false;        // decay shrinks p itself and is no part of g'; with adam: AdamW
+  bool decoupled = false;        // decay is applied to p instead of g'; with adam: AdamW
   double momentum = 0;           // sgd only
   bool nesterov = false;         // sgd only
   double beta1 = 0.9;            // adam only, as are beta2 and epsilon

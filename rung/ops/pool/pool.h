@@ -19,7 +19,7 @@ typedef enum rung_pooling {
   RUNG_POOLING_WEIGHTED = 3 /* sum of weights times values, over the sum of weights */
 } rung_pooling;
 
-/* May grow at its end; `size` tells a library how much of it the program knows. Tensors are
+/* Fields may be appended in later versions; `size` is the program's sizeof. Tensors are
  * optional: NULL means none. */
 typedef struct rung_pool_options {
   size_t size;
@@ -46,13 +46,13 @@ RUNG_C_API rung_status rung_pool_options_init(rung_pool_options* options, size_t
 RUNG_C_API rung_status rung_pool(rung_context* context, const rung_tensor* x, const rung_tensor* y,
                                  const rung_pool_options* options);
 
-/* rung_pool of the kind in the name, whatever options->kind is. */
+/* Call rung_pool with the kind in the name; options->kind is ignored. */
 RUNG_C_API rung_status rung_max_pool(rung_context* context, const rung_tensor* x,
                                      const rung_tensor* y, const rung_pool_options* options);
 RUNG_C_API rung_status rung_average_pool(rung_context* context, const rung_tensor* x,
                                          const rung_tensor* y, const rung_pool_options* options);
 
-/* How many windows are along an axis of x: the extent of y. */
+/* Stores the number of windows along an axis of x, the extent of y. */
 RUNG_C_API rung_status rung_pooled_extent(int64_t extent, int kernel, int stride, int padding,
                                           int dilation, int ceil_mode, int64_t* pooled);
 

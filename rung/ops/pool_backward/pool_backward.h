@@ -12,8 +12,8 @@
 extern "C" {
 #endif
 
-/* May grow at its end; `size` tells a library how much of it the program knows. Tensors are
- * optional: NULL means none. Windows and weights as they were given to rung_pool. */
+/* Fields may be appended in later versions; `size` is the program's sizeof. Tensors are
+ * optional: NULL means none. Set windows and weights as for rung_pool. */
 typedef struct rung_pool_backward_options {
   size_t size;
   rung_pooling kind;
@@ -41,7 +41,7 @@ RUNG_C_API rung_status rung_pool_backward(rung_context* context, const rung_tens
                                           const rung_tensor* dx,
                                           const rung_pool_backward_options* options);
 
-/* rung_pool_backward of the kind in the name, whatever options->kind is. */
+/* Call rung_pool_backward with the kind in the name; options->kind is ignored. */
 RUNG_C_API rung_status rung_max_pool_backward(rung_context* context, const rung_tensor* dy,
                                               const rung_tensor* dx,
                                               const rung_pool_backward_options* options);

@@ -26,8 +26,8 @@
 //          plus one rounding to dx's type; terms below the smallest normal number may vanish, and
 //          quotients x / y below it count as that number.
 // Repeats  the same bits from run to run and for any number of threads.
-// Errors   Error(invalid_argument) for shapes, types, windows, aliasing, tensors without the kind
-//          that takes them.
+// Errors   Error(invalid_argument) for shapes, types, windows, aliasing, tensors that the kind does
+//         not use.
 // Source   the chain rule.
 #pragma once
 

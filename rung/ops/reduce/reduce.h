@@ -22,7 +22,7 @@ typedef enum rung_reduction {
   RUNG_REDUCE_NORM = 7 /* L2: the square root of the sum of squares */
 } rung_reduction;
 
-/* May grow at its end; `size` tells a library how much of it the program knows. */
+/* Fields may be appended in later versions; `size` is the program's sizeof. */
 typedef struct rung_reduce_options {
   size_t size;
   rung_reduction operation;
@@ -42,8 +42,8 @@ RUNG_C_API rung_status rung_reduce_options_init(rung_reduce_options* options, si
 RUNG_C_API rung_status rung_reduce(rung_context* context, const rung_tensor* x,
                                    const rung_tensor* y, const rung_reduce_options* options);
 
-/* The usual type of y: x's; i64 for sums and products of integers and for positions, f64 for means
- * of integers. */
+/* Stores the default type of y: x's; i64 for sums and products of integers and for positions, f64
+ * for means of integers. */
 RUNG_C_API rung_status rung_reduced_dtype(rung_reduction operation, rung_dtype x, rung_dtype* y);
 
 #ifdef __cplusplus

@@ -18,7 +18,7 @@ typedef enum rung_scan_operation {
   RUNG_SCAN_MAX = 3
 } rung_scan_operation;
 
-/* May grow at its end; `size` tells a library how much of it the program knows. */
+/* Fields may be appended in later versions; `size` is the program's sizeof. */
 typedef struct rung_scan_options {
   size_t size;
   rung_scan_operation operation;
@@ -33,7 +33,7 @@ typedef struct rung_scan_options {
  * axis -1. */
 RUNG_C_API rung_status rung_scan_options_init(rung_scan_options* options, size_t size);
 
-/* y[i] = x[0] + ... + x[i] along the axis, + one of the operations. y has x's shape and type and
+/* y[i] = x[0] + ... + x[i] along the axis, where + is the operation. y has x's shape and type and
  * may be x itself. NULL options are the defaults. */
 RUNG_C_API rung_status rung_scan(rung_context* context, const rung_tensor* x, const rung_tensor* y,
                                  const rung_scan_options* options);

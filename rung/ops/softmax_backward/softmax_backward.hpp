@@ -14,9 +14,9 @@
 // Special  masked elements need no special case: y = 0 gives dx = 0; with log, exp(-infinity) = 0
 //          gives dx = s dy. A NaN or an infinity in a row of dy, or a NaN in a row of y, makes its
 //          dx NaN or infinite, as the formula has it.
-// Aliasing dx may be exactly y or dy; else they must be disjoint. Overlap is decided by
-//          address ranges, from the lowest to the highest byte that a tensor touches, so that
-//          tensors whose elements interleave are refused.
+// Aliasing dx may be exactly y or dy; else they must be disjoint. Overlap is decided by address
+//         ranges, from the lowest to the highest byte that a tensor touches, so that tensors whose
+//         elements interleave are refused.
 // Accuracy with u the unit roundoff of the arithmetic and n the length of a row:
 //            |error| <= (n / 8 + 40) u s |y_i| (|dy_i| + sum_j |dy_j y_j|)
 //          and with log
@@ -36,7 +36,7 @@
 
 namespace rung {
 
-/// Writes dx from y, the result of softmax() called with the same options, and dy.
+/// Computes dx from dy and y, the result of softmax() called with the same options.
 RUNG_API void softmax_backward(Context& context, const ConstTensorRef& y, const ConstTensorRef& dy,
                                const TensorRef& dx, const SoftmaxOptions& options = {},
                                Pick pick = best);

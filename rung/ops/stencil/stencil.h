@@ -18,7 +18,7 @@ typedef enum rung_stencil_edge {
   RUNG_EDGE_WRAP = 3
 } rung_stencil_edge;
 
-/* May grow at its end; `size` tells a library how much of it the program knows. */
+/* Fields may be appended in later versions; `size` is the program's sizeof. */
 typedef struct rung_stencil_options {
   size_t size;
   int window_count;      /* instead of a mask: the number of the window's axes; 0: no window */
@@ -36,13 +36,13 @@ typedef struct rung_stencil_options {
  * in the middle, zero edges, correlation, scale 1, one iteration. */
 RUNG_C_API rung_status rung_stencil_options_init(rung_stencil_options* options, size_t size);
 
-/* mask may be NULL where the options have a window. NULL options are the defaults. */
+/* mask may be NULL if the options have a window. NULL options are the defaults. */
 RUNG_C_API rung_status rung_stencil(rung_context* context, const rung_tensor* x,
                                     const rung_tensor* mask, const rung_tensor* y,
                                     const rung_stencil_options* options);
 
-/* The mask as one vector along the last axis, the one before it, and the one before that; through,
- * or down and through, may be NULL. */
+/* Applies the mask w[k, j, i] = through[k] down[j] across[i]; through, or down and through, may be
+ * NULL. */
 RUNG_C_API rung_status rung_stencil_separable(rung_context* context, const rung_tensor* x,
                                               const rung_tensor* across, const rung_tensor* down,
                                               const rung_tensor* through, const rung_tensor* y,

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* May grow at its end; `size` tells a library how much of it the program knows. */
+/* Fields may be appended in later versions; `size` is the program's sizeof. */
 typedef struct rung_transfer_options {
   size_t size;
   rung_elementwise_function function; /* of one operand */

@@ -5,7 +5,7 @@
 //                   silu, sign
 //
 // Shapes   equal, contiguous (C order).
-// Layout   x and y in host memory, pageable or page-locked; the device's memory is in between.
+// Layout   x and y in host memory, pageable or page-locked; data pass through device memory.
 // Types    f32, f64, f16, bf16; relu also i32, i64, u8. Accuracy is that of elementwise.
 // Aliasing y may be x exactly; otherwise they must not overlap. Overlap is decided by address
 //          ranges, from the lowest to the highest byte that a tensor touches, so that tensors whose
@@ -15,7 +15,7 @@
 //          are kept; chunked_streams needs 64 MiB on the device and 128 MiB of page-locked memory
 //          at most, whatever the size.
 // Threads  pageable memory is copied by every core that this process may use.
-// Errors   Error(invalid_argument) for shapes, types, places, aliasing; Error(unsupported) on cpu.
+// Errors   Error(invalid_argument) for shapes, types, devices, aliasing; Error(unsupported) on cpu.
 // Source   CUDA C++ Best Practices Guide, "Asynchronous and overlapping transfers".
 #pragma once
 

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* May grow at its end; `size` tells a library how much of it the program knows. */
+/* Fields may be appended in later versions; `size` is the program's sizeof. */
 typedef struct rung_transpose_options {
   size_t size;
   int order_count;      /* x's number of axes; 0: the last two axes are exchanged */
