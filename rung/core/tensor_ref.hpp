@@ -15,8 +15,8 @@
 //           unless the tensor is empty. Alignment to 16 bytes is faster.
 // Device    the index counts GPUs; it is 0 for cpu and simt.
 // Errors    constructors throw Error(invalid_argument) for contradictory arguments: unequal numbers
-//          of strides and extents, a shape larger than the container, an invalid DType or Backend,
-//          misaligned data. Fields set by hand are checked by operators.
+//           of strides and extents, a shape larger than the container, an invalid DType or Backend,
+//           misaligned data. Fields set by hand are checked by operators.
 #pragma once
 
 #include <cstddef>

@@ -3,8 +3,8 @@
 // call, Rates of a kernel on a machine, and the predicted seconds.
 //
 //   seconds = start + launch * launches + |memory, arithmetic, waiting, issue|
-//  memory     = share * bytes / nominal bandwidth of the memory or cache that holds the operands
-//  arithmetic = share * operations / nominal arithmetic throughput
+//   memory     = share * bytes / nominal bandwidth of the memory or cache that holds the operands
+//   arithmetic = share * operations / nominal arithmetic throughput
 //   waiting    = waves * (wave + round * rounds)        waves = blocks / (resident * units), >= 1
 //   issue      = max(1, blocks / units) * (block + step * steps)
 // where |...| is the sum on a CPU and close to the largest of the four on a GPU (overlap); units

@@ -4,9 +4,9 @@
 // and bf16 are widened by loads and rounded to nearest even by stores. u8, i8 and u16 can be loaded
 // read.
 //
-//  load_as(d, p)       Lanes(d) elements      load_as_n(d, p, n)       n < Lanes(d), then zeros
+//   load_as(d, p)       Lanes(d) elements      load_as_n(d, p, n)       n < Lanes(d), then zeros
 //   store_as(v, d, p)                          store_as_n(v, d, p, n)
-//  load_some(d, p[, n]) and store_some(v, d, p[, n]): either form, for generic loop bodies
+//   load_some(d, p[, n]) and store_some(v, d, p[, n]): either form, for generic loop bodies
 //
 // The _n forms access exactly n elements on every target.
 #if defined(RUNG_CPU_LOAD_INL_HPP_) == defined(HWY_TARGET_TOGGLE)

@@ -3,7 +3,7 @@
 // Run-time dispatch among instruction sets from a single source. A file with vector code begins
 // with
 //
-//  #include "rung/cpu/foreach_target.hpp"  // before other headers of Highway; includes this file
+//   #include "rung/cpu/foreach_target.hpp"  // before other headers of Highway; includes this file
 //   ...
 //   HWY_BEFORE_NAMESPACE();
 //   namespace rung { namespace HWY_NAMESPACE { ...vector code... } }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // activation_backward: the gradient of an activation function, element by element.
 //
-//  dx = dy f'        sigmoid  f' = y (1 - y)                       saved is y, the output of f
+//   dx = dy f'        sigmoid  f' = y (1 - y)                       saved is y, the output of f
 //                     tanh     f' = 1 - y^2                         saved is y
 //                     relu     f' = 1 where saved > 0, else 0       saved is x or y
-//                    gelu     f' = Phi(x) + x phi(x)               saved is x, the input of f
+//                     gelu     f' = Phi(x) + x phi(x)               saved is x, the input of f
 //                     silu     f' = s (1 + x (1 - s)), s = 1 / (1 + e^-x)          saved is x
 //                     sign     f' = 1 where |x| <= 1, else 0        saved is x
 //

@@ -24,7 +24,7 @@
 //          number: one unit of the smallest subnormal more; sigmoid's may be 0, as may silu's below
 //          2^-119 (f64: 2^-1012). Same bits for any number of threads, in place or not.
 // Values   NaN gives NaN in every function, also relu; relu(-0) = -0, sign(-0) = -0. gelu and silu
-//         of -infinity are 0. x / 0 is an infinity or NaN as in IEEE 754.
+//          of -infinity are 0. x / 0 is an infinity or NaN as in IEEE 754.
 // Errors   Error(invalid_argument) for shapes, types, aliasing, an operand that is missing or not
 //          read, an alpha that is not used.
 // Source   IEEE 754-2019; gelu: D. Hendrycks and K. Gimpel, arXiv:1606.08415.

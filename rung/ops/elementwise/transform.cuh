@@ -9,7 +9,7 @@
 //   rung::transform(context, Blend{0.3f}, z, x, y);        // z = Blend(x, y)
 //
 // Formula  z(i) = f(in(i)...) for one to three inputs, each with an element type of its own. f
-//         receives f16 and bf16 as float; its result is converted to z's type.
+//          receives f16 and bf16 as float; its result is converted to z's type.
 // Shapes   one to seven axes; the inputs broadcast to z's shape as in NumPy; any strides. z must
 //          not overlap itself.
 // Layout   in memory of the context's device: device memory for cuda, host memory for cpu and simt.
@@ -17,7 +17,7 @@
 //          address ranges, from the lowest to the highest byte that a tensor touches, so that
 //          tensors whose elements interleave are refused.
 // Function copyable and without side effects; called once per element, in any order, by several
-//         threads.
+//          threads.
 // Errors   Error(invalid_argument) where a shape does not fit z's, or z overlaps itself or an
 //          input partly; Error(not_available) where this file was compiled without the backend.
 // Compile  with nvcc (-std=c++20 --expt-relaxed-constexpr, linked with librung and the CUDA

@@ -27,18 +27,18 @@
 //          unit roundoff of the accumulator, plus one rounding to C's type, where that and alpha
 //          op(A) stay in the accumulator's range; activations add a few units in the last place
 //          [Higham 2002, section 3.5]. f32 never becomes tf32 unless Precision::tf32 is requested.
-//         Precision::split represents each f32 operand by three bf16, 24 bits in all, and sums the
-//         six largest of their nine products on tensor cores, in partial sums of 64 steps of k. The
-//         bound holds for operands of at least 2^-100; an infinite operand may give NaN where f32
-//         gives infinity.
-//         e4m3, e5m2: Hopper's tensor cores accumulate their products with about 14 bits. Rungs
-//         that use them add partial sums of 128 steps of k in f32; each product may lose 2^-13 of
-//         the largest partial sum within its 128 steps. For operands of similar magnitude this is
-//         less than 2^-9 of |op(A)| |op(B)| in all, the bound that `check` enforces.
+//          Precision::split represents each f32 operand by three bf16, 24 bits in all, and sums the
+//          six largest of their nine products on tensor cores, in partial sums of 64 steps of k.
+//          The bound holds for operands of at least 2^-100; an infinite operand may give NaN where
+//          f32 gives infinity.
+//          e4m3, e5m2: Hopper's tensor cores accumulate their products with about 14 bits. Rungs
+//          that use them add partial sums of 128 steps of k in f32; each product may lose 2^-13 of
+//          the largest partial sum within its 128 steps. For operands of similar magnitude this is
+//          less than 2^-9 of |op(A)| |op(B)| in all, the bound that `check` enforces.
 // Repeats  the same bits from run to run and for any number of threads, on one machine and for one
 //          layout (shape, strides, alignment).
-// Errors   Error(invalid_argument) for shapes, types, aliasing; Error(unsupported) if no rung of the
-//         backend supports the call, with every rung's reason.
+// Errors   Error(invalid_argument) for shapes, types, aliasing; Error(unsupported) if no rung of
+//          the backend supports the call, with every rung's reason.
 #pragma once
 
 #include <cstdint>

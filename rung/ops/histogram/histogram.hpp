@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram: counts of the values in each bin.
 //
-//  counts[b] = number of elements of x in bin b        (accumulate: plus its previous value)
+//   counts[b] = number of elements of x in bin b        (accumulate: plus its previous value)
 //
 // Shapes   x: any shape, also none (a scalar) and empty; counts: n bins, 1 <= n <= 2^30; edges:
 //          n + 1.
@@ -26,8 +26,8 @@
 // Outside  values out of the range, and NaN, are not counted. Infinities are outside of an even
 //          range.
 // Zero     an empty x gives zeros (accumulate: changes nothing).
-// Overflow x of more than 2^31 - 1 elements needs i64 counts: Error otherwise. With accumulate, a sum
-//         with the previous value that exceeds the type wraps.
+// Overflow x of more than 2^31 - 1 elements needs i64 counts: Error otherwise. With accumulate, a
+//          sum with the previous value that exceeds the type wraps.
 // Aliasing counts must not overlap x or edges. Overlap is decided by address ranges, from the
 //          lowest to the highest byte that a tensor touches, so that tensors whose elements
 //          interleave are refused.

@@ -26,17 +26,17 @@
 // Strides  any, zero (broadcast) in x too; y must not overlap itself.
 // Types    u8 or f32, x and y alike.
 // u8       Every result is a whole number that does not depend on how it is computed:
-//            grey      tenths: (3 R + 6 G + B) / 10, rounded down, as courses have it;
-//           grey      tenths: (3 R + 6 G + B) / 10, rounded down, as in some courses;
-//                     tenths_by_term: 3 R / 10 + 6 G / 10 + B / 10, each rounded down, as in
-//                     others: white, 255 255 255, becomes 254. bt601 and bt709:
+//            grey      tenths: (3 R + 6 G + B) / 10, rounded down, as in some courses;
+//                      tenths_by_term: 3 R / 10 + 6 G / 10 + B / 10, each rounded down, as in
+//                      others: white, 255 255 255, becomes 254. bt601 and bt709:
+//                      (wr R + wg G + wb B + 2^14) / 2^15 rounded down; wr wg wb are 9798 19235
 //                      3735, and 6966 23436 2366
 //            box       the mean rounded to nearest (T^2 is odd: there are no ties), or, with
 //                      truncate, rounded down
 //            gaussian  (sum_kl w[k] w[l] x + 2^15) / 2^16 rounded down. w are the g in units of
-//           gaussian  (sum_kl w[k] w[l] x + 2^15) / 2^16 rounded down. w are the g in units of
-//                     1/256, w[radius] first: w[k] = 256 g[k] plus the rounding error carried over
-//                     from w[k + 1], rounded to nearest (half up); w[0] is the remainder to 256
+//                      1/256, w[radius] first: w[k] = 256 g[k] plus the rounding error carried
+//                      from w[k + 1], rounded to nearest (half up); w[0] is the remainder to 256
+//            unsharp   x + ((x - b) round(256 amount) + 2^7) / 2^8 rounded down, b the u8 result of
 //                      gaussian, then clamped to 0 to 255
 //            sobel     the root rounded to nearest (there are no ties), at most 255
 // Accuracy f32, with u the unit roundoff and S the same sum of absolute values:
@@ -45,11 +45,11 @@
 //            unsharp   |error| <= |amount| E + 4 u (|x| + |amount| (|x| + |b| + E))
 //            sobel     |error| <= 8 u (S of h + S of v) + 2^-74. h^2 + v^2 that overflows gives
 //                      infinity.
-//         A NaN or infinity affects only pixels whose window contains it; where its weight is zero,
-//         the result is unspecified.
+//          A NaN or infinity affects only pixels whose window contains it; where its weight is
+//          zero, the result is unspecified.
 // Aliasing y must not overlap x. Overlap is decided by address ranges, from the lowest to the
-//         highest byte that a tensor touches, so that tensors whose elements interleave are
-//         refused.
+//          highest byte that a tensor touches, so that tensors whose elements interleave are
+//          refused.
 // Repeats  the same bits from run to run and for any number of threads.
 // Errors   Error(invalid_argument) for shapes, types, aliasing, radius < 0 or > 15, a sigma below 0
 //          or not finite, an amount beyond -64 to 64, edge = zero or truncate with another filter

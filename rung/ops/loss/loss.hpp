@@ -39,9 +39,9 @@
 //          dx is divided by the number of rows for the mean (3 u |dx| more) and rounded to its
 //          type; numbers below the smallest normal one may come out as 0.
 // Repeats  the same bits from run to run and for any number of threads (on a GPU: of one model).
-//         On a CPU the bits also do not depend on the strides of dx and losses, or on whether these
-//         are given; on a GPU, and with other strides of x or target, the summation order may
-//         differ.
+//          On a CPU the bits also do not depend on the strides of dx and losses, or on whether
+//          these are given; on a GPU, and with other strides of x or target, the summation order
+//          may differ.
 // Errors   Error(invalid_argument) for shapes, types, axis, options out of range, aliasing.
 // Source   cross entropy: C. Szegedy and others, Rethinking the Inception architecture, 2015
 //          (smoothing); hinge: R. Rifkin and A. Klautau, In defense of one-vs-all classification,

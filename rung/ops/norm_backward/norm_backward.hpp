@@ -24,10 +24,10 @@
 // Accuracy with u the unit roundoff of the arithmetic, K = n / 8 + 32 and R = rows / 8 + 96:
 //            |error of dx| <= 3 K u rstd (|g| + mean(|g|) + |z| mean(|g z|)) + rounding to its type
 //            |error of dgamma| <= R u sum(|dy z|),  |error of dbeta| <= R u sum(|dy|)
-//         and, if mean and rstd are recomputed, norm.hpp's error bound of z times the factor that z
-//         is multiplied by.
+//          and, if mean and rstd are recomputed, norm.hpp's error bound of z times the factor that
+//          z is multiplied by.
 // Repeats  the same bits from run to run and for every number of threads: the summation order of
-//         rows depends only on their number (on a GPU also on the device).
+//          rows depends only on their number (on a GPU also on the device).
 // Errors   Error(invalid_argument) for shapes, axes, types, epsilon, aliasing; Error(unsupported)
 //          if no rung of the backend supports the arguments, with every rung's reason.
 #pragma once

@@ -13,9 +13,9 @@
 //
 // Shapes   parameters, gradients, moments and master of one shape, of any rank; norm: one element.
 // Options  first_moment (m): for sgd with momentum and for adam; second_moment (v): for adam. Both
-//         are read and written; zeros before the first step. master: f32 values of f16 and bf16
-//         parameters, read and written; the parameters themselves are then only written, rounded.
-//         norm: n, written if given. decoupled with adam is AdamW.
+//          are read and written; zeros before the first step. master: f32 values of f16 and bf16
+//          parameters, read and written; the parameters themselves are then only written, rounded.
+//          norm: n, written if given. decoupled with adam is AdamW.
 // Strides  any, also zero (broadcast) in gradients; tensors that are written must not overlap
 //          themselves.
 // Types    parameters and gradients: one of f32, f64, f16, bf16. Moments, master and norm: f32, f64
@@ -30,12 +30,12 @@
 //                  |error of p| <= 2 u |p| + 32 u rate' M / D,  rate' = rate / (1 - beta1^t),
 //                  M = |beta1 m| + (1 - beta1) G,  D the denominator with |g'| in place of G, and
 //                  (1 + sqrt((1 - beta2) / (1 - beta2^t)) G / D) times as much
-//         plus one rounding to the type of each; without a master p is rounded at every step. The
-//         error of n is at most 4 u n; for f64 (4 + N) u n with N elements, and if c < 1 the 8 and
-//         32 above increase by N and 2 N. Numbers below the smallest normal one may be 0.
+//          plus one rounding to the type of each; without a master p is rounded at every step. The
+//          error of n is at most 4 u n; for f64 (4 + N) u n with N elements, and if c < 1 the 8 and
+//          32 above increase by N and 2 N. Numbers below the smallest normal one may be 0.
 // Repeats  the same bits from run to run and for any number of threads (on a GPU: of one model).
 // Errors   Error(invalid_argument) for shapes, types, aliasing, options out of range, and moments
-//         or master that are missing or not used by the kind and types.
+//          or master that are missing or not used by the kind and types.
 // Source   I. Sutskever and others, On the importance of initialization and momentum, 2013; D.
 //          Kingma and J. Ba, Adam, arXiv:1412.6980; I. Loshchilov and F. Hutter, arXiv:1711.05101.
 #pragma once

@@ -21,8 +21,8 @@
 // Types    x, y, weights, bias: one of f32, f64, f16, bf16. Arithmetic is f32, f64 for f64.
 //          indices: i64 or i32.
 // NaN      a window with a NaN gives NaN, and as its maximum's index the last NaN of the window in
-//         row-major order. The index of equal maxima is the first; if all taps are -infinity, that
-//         of the first tap, as in PyTorch. +0 and -0 are equal: a maximum may be either.
+//          row-major order. The index of equal maxima is the first; if all taps are -infinity, that
+//          of the first tap, as in PyTorch. +0 and -0 are equal: a maximum may be either.
 // Aliasing y and indices overlap no other tensor. Overlap is decided by address ranges, from the
 //          lowest to the highest byte that a tensor touches, so that tensors whose elements
 //          interleave are refused.
@@ -37,8 +37,8 @@
 // Repeats  the same bits from run to run and for any number of threads.
 // Scratch  on a CPU at most 2 MiB per thread (f64: 3), and, in the arithmetic type, up to 2^17
 //          weights.
-// Errors   Error(invalid_argument) for shapes, types, windows, aliasing, weights or indices that the
-//         kind does not use.
+// Errors   Error(invalid_argument) for shapes, types, windows, aliasing, weights or indices that
+//          the kind does not use.
 // Source   PyTorch, torch.nn.MaxPool2d, AvgPool2d; I. Goodfellow, Y. Bengio & A. Courville, Deep
 //          Learning, section 9.3.
 #pragma once

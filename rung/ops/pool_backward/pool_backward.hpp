@@ -27,7 +27,7 @@
 //          quotients x / y below it count as that number.
 // Repeats  the same bits from run to run and for any number of threads.
 // Errors   Error(invalid_argument) for shapes, types, windows, aliasing, tensors that the kind does
-//         not use.
+//          not use.
 // Source   the chain rule.
 #pragma once
 

@@ -7,11 +7,11 @@
 // Shapes   x: up to 8 axes. axes: those to reduce, in any order, negative ones from the end; empty
 //          means all. y: the kept axes in x's order, or all axes with those reduced of extent 1
 //          (keepdims); any tensor of one element when everything is reduced.
-// Segments offsets (n + 1 numbers, i32 or i64, ascending, within the last axis of x) divide the last
-//         axis: y's last axis has n elements, element s from x[..., offsets[s] .. offsets[s + 1]).
-//         The CPU throws Error for offsets that descend or leave the axis; a GPU, which could
-//         detect this only by synchronizing, clamps them to the axis and treats a descending pair
-//         as empty.
+// Segments offsets (n + 1 numbers, i32 or i64, ascending, within the last axis of x) divide the
+//          last axis: y's last axis has n elements, and element s is the reduction of
+//          x[..., offsets[s] .. offsets[s + 1]). The CPU throws Error for offsets that descend or
+//          leave the axis; a GPU, which could detect this only by synchronizing, clamps them to the
+//          axis and treats a descending pair as empty.
 // Strides  any, zero (broadcast) in x too; y must not overlap itself.
 // Types    x: f32 f64 f16 bf16 i8 u8 u16 i32 i64.
 //            sum, product  y as x; f32 too for f16 and bf16; i32 (of types up to 32 bits) and i64
@@ -29,9 +29,9 @@
 // Overflow floating sums and means whose partial sums overflow may be infinite or NaN, though the
 //          result itself is in range; which partial sums there are depends on the rung.
 // Nothing  the sum of nothing is 0, the product 1, the norm 0. min, max, mean and arg of nothing:
-//         Error if it follows from the shape; an empty segment gives +infinity or the largest
-//         integer for min, -infinity or the lowest integer for max, NaN for mean (of any x) and -1
-//         for argmin and argmax.
+//          Error if it follows from the shape; an empty segment gives +infinity or the largest
+//          integer for min, -infinity or the lowest integer for max, NaN for mean (of any x) and -1
+//          for argmin and argmax.
 // Accuracy u the unit roundoff of f32 (of f64 for f64 and integer means), before rounding to y:
 //            sum, mean  |error| <= 80 u sum |x|, whatever the number of terms: never more than some
 //                       70 additions in a row, then a wider sum (f64, or two f64 for f64).

@@ -10,10 +10,10 @@
 //
 // Shapes   x and y: the same, 1 to 8 axes. axis: negative counts from the end.
 // Segments offsets (i32 or i64, one axis): positions along the scan axis at which a segment begins.
-//         Order and repetition do not matter, and positions outside the axis are ignored, so that
-//         both lists of starts and CSR lists (n + 1 numbers, the last one the end) are valid, and
-//         no contents of offsets are an error. Elements before the first offset are a segment. All
-//         lines along the axis have the same segments.
+//          Order and repetition do not matter, and positions outside the axis are ignored, so that
+//          both lists of starts and CSR lists (n + 1 numbers, the last one the end) are valid, and
+//          no contents of offsets are an error. Elements before the first offset are a segment. All
+//          lines along the axis have the same segments.
 // Strides  any, zero (broadcast) in x and offsets too; y must not overlap itself.
 // Types    x and y alike: f32 f64 f16 bf16 i8 u8 u16 i32 i64. f16 and bf16 are combined in f32, and
 //          each output is rounded once.
@@ -32,8 +32,8 @@
 //                      overflows or underflows on the way.
 //            min, max  exact.
 // Repeats  the same bits run to run and for any number of threads, on one machine, for one layout
-//         (shape, strides): chunks have fixed sizes, and the prefix of a chunk is combined in a
-//         fixed order, independent of the timing of threads and blocks.
+//          (shape, strides): chunks have fixed sizes, and the prefix of a chunk is combined in a
+//          fixed order, independent of the timing of threads and blocks.
 // Nothing  an axis or a tensor without elements: nothing is written.
 // Aliasing y may be x itself (same place, shape and strides); otherwise they must be disjoint. y
 //          must not overlap offsets. Overlap is decided by address ranges, from the lowest to the

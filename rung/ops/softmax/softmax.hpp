@@ -16,8 +16,8 @@
 //          row NaN. If x - m overflows the arithmetic, y may be the result for x = -infinity, even
 //          for small s.
 // Aliasing y may be exactly x (in place); else they must be disjoint. Overlap is decided by address
-//         ranges, from the lowest to the highest byte that a tensor touches, so that tensors whose
-//         elements interleave are refused.
+//          ranges, from the lowest to the highest byte that a tensor touches, so that tensors whose
+//          elements interleave are refused.
 // Accuracy with u the unit roundoff of the arithmetic, n the length of a row, z = s (x - m):
 //          |error| <= (n / 8 + 40 + 8 |z_i|) u y_i, plus one rounding to y's type; log: the same
 //          without the factor y_i. Results below the smallest normal number of the arithmetic may

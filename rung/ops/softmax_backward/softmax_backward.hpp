@@ -15,8 +15,8 @@
 //          gives dx = s dy. A NaN or an infinity in a row of dy, or a NaN in a row of y, makes its
 //          dx NaN or infinite, as the formula has it.
 // Aliasing dx may be exactly y or dy; else they must be disjoint. Overlap is decided by address
-//         ranges, from the lowest to the highest byte that a tensor touches, so that tensors whose
-//         elements interleave are refused.
+//          ranges, from the lowest to the highest byte that a tensor touches, so that tensors whose
+//          elements interleave are refused.
 // Accuracy with u the unit roundoff of the arithmetic and n the length of a row:
 //            |error| <= (n / 8 + 40) u s |y_i| (|dy_i| + sum_j |dy_j y_j|)
 //          and with log

@@ -31,10 +31,10 @@
 //          address ranges, from the lowest to the highest byte that a tensor touches, so that
 //          tensors whose elements interleave are refused.
 // Accuracy with u the unit roundoff of the sums' type and K the number of the mask's elements:
-//         |error| <= (K + 4) u |s| sum_k |w[k] x[.]|, plus one rounding to y's type. Sums never
-//         subtract elements that leave a window, so that an infinity or NaN affects only elements
-//         whose window contains it. With several iterations: the same bound for each, plus the
-//         error of the previous iteration times |s| sum_k |w[k]|.
+//          |error| <= (K + 4) u |s| sum_k |w[k] x[.]|, plus one rounding to y's type. Sums never
+//          subtract elements that leave a window, so that an infinity or NaN affects only elements
+//          whose window contains it. With several iterations: the same bound for each, plus the
+//          error of the previous iteration times |s| sum_k |w[k]|.
 // Repeats  the same bits from run to run, and for any number of threads.
 // Errors   Error(invalid_argument) for shapes, types, the extents of mask, window and anchor, more
 //          than one of mask, vectors and window, iterations < 1, a scale that is not finite,

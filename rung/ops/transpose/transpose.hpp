@@ -4,7 +4,7 @@
 //   y[i_0, ..., i_(r-1)] = x[j_0, ..., j_(r-1)]   where j_(order[a]) = i_a
 //
 // Shapes   x: any, of up to 8 axes; y: axis a of y is axis order[a] of x. Without an order the last
-//         two axes are exchanged: the transpose of a matrix, or of each matrix of a batch.
+//          two axes are exchanged: the transpose of a matrix, or of each matrix of a batch.
 // Strides  any, in elements, negative ones too; zero (broadcast) in x; y must not overlap itself.
 // Types    all: elements are moved as opaque bits, NaNs, signs of zero and subnormals as they are.
 // Zero     an empty tensor: nothing is read or written. No axes (order empty, rank 0): one element.
