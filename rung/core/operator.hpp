@@ -3,12 +3,12 @@
 //
 // An operator is a struct (see ops/gemm/op/gemm.hpp) with
 //   name      in messages
-//  Call      the call as a program makes it: tensors and options, with a defaulted operator==;
+//   Call      the call as a program makes it: tensors and options, with a defaulted operator==;
 //             CallOf<ConstTensorRef, TensorRef> if it can be compared without copying tensors
-//  Args      arguments of a rung: a Call, normalized by bind(), and values that bind() derives
-//  operands  the tensors of a Call or Args (operands.hpp), from which core derives checks, the
+//   Args      arguments of a rung: a Call, normalized by bind(), and values that bind() derives
+//   operands  the tensors of a Call or Args (operands.hpp), from which core derives checks, the
 //             comparison with the last call, and updates of remembered pointers
-//  bind      checks and derived values specific to the operator; an Error names accepted values
+//   bind      checks and derived values specific to the operator; an Error names accepted values
 //   cost, reference, tolerance, check_problems, bench_problems, make, describe, arguments, invoke
 // A rung is one file with one constant:
 //   const Rung<Gemm> self{{.name = "tiled", .step = 40, ..., .run = run}};
