@@ -7,7 +7,8 @@
 // Changes  Against naive: 16 elements per instruction, vector arithmetic instead of C library
 //          calls, and strides resolved per run instead of per element; hence 5x and more in one
 //          step.
-// Cost     Every element once: 12 bytes per f32, plus the write-allocate read of dx.
+// Cost     Loads and stores every element once: 12 bytes per f32, plus the write-allocate read of
+//          dx.
 // Limits   Every valid call; one thread. Strided elements are gathered first.
 #include "rung/cpu/foreach_target.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // activation_backward / a thread per element
 //
-// Idea     one thread per element.
+// Idea     one thread computes one element.
 // Changes  baseline.
 // Cost     the lanes of a warp load and store neighboring elements, for f32 in full sectors; an
 //          access and an address per element and tensor.

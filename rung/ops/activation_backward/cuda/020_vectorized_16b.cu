@@ -5,8 +5,8 @@
 //          are both in flight before either is used.
 // Changes  against thread_per_element: a quarter of the accesses (an eighth for small types); one
 //          address per pack; the next launch is set up while this one runs.
-// Cost     every element once. gelu and silu: an exponential and one or two divisions, about 30
-//          instructions per 12 bytes of f32.
+// Cost     loads and stores every element once. gelu and silu: an exponential and one or two
+//          divisions, about 30 instructions per 12 bytes of f32.
 // Limits   contiguous tensors; a tensor with another alignment than dx is moved element by element.
 // Source   elementwise's ladder (ops/elementwise/cuda/040_vectorized_16b.cu).
 #include "rung/device/block_work.hpp"

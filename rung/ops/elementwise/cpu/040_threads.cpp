@@ -16,9 +16,9 @@ namespace rung {
 namespace {
 
 struct Tuning {
-  double bytes_worth_a_team = 900e3;       // below, a second thread does not pay, unless ...
-  double operations_worth_a_team = 300e3;  // ... one core has this many operations
-  double streamed_bytes = 6 << 20;         // bytes of the result beyond which it exceeds the caches
+  double bytes_worth_a_team = 900e3;       // bytes moved from which all threads are used
+  double operations_worth_a_team = 300e3;  // operations from which all threads are used
+  double streamed_bytes = 6 << 20;         // size from which the result exceeds the caches
 };
 constexpr Tuning tuning;
 
@@ -41,7 +41,7 @@ Work work(const Elementwise::Args& args, const Context& context) {
 
 void run(const Elementwise::Args& args, Context& context) {
   const bool streaming = worth_streaming(args);
-  // Shares of whole pages of the smallest type, so that no cache line has two writers.
+  // Ranges are multiples of a page of the smallest type, so that no cache line has two writers.
   constexpr std::int64_t block = 4096;
   cpu::run_shares(threads_worth(args, context), [&](const cpu::Team& team) {
     const cpu::Range blocks = team.share((args.size() + block - 1) / block);

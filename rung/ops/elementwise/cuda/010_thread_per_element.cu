@@ -4,8 +4,9 @@
 // Idea     one thread computes one element, at index blockIdx times blockDim plus threadIdx;
 //          surplus threads of the last block do nothing.
 // Changes  baseline.
-// Cost     every operand once, the result once. A warp loads 32 neighbors: 4 sectors of 32 bytes,
-//          all of them used. Each thread issues one 4-byte load per operand and exits.
+// Cost     loads every operand once and stores the result once. A warp loads 32 adjacent elements:
+//          4 sectors of 32 bytes, all of them used. Each thread issues one 4-byte load per operand
+//          and exits.
 // Limits   f32, contiguous. Short-lived threads keep few bytes in flight: launching blocks takes as
 //          long as their work.
 // Source   CUDA C++ Programming Guide, vector addition.

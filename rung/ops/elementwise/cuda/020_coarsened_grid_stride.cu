@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise / coarsened grid stride
 //
-// Idea     as many threads as the device holds at once, each of which computes many elements, a
-//          grid stride apart, so that a warp still loads neighbors.
+// Idea     launch as many threads as the device holds at once; each computes many elements, a grid
+//          stride apart, so that a warp still loads adjacent elements.
 // Changes  against thread_per_element: blocks launch once; the function is selected once per
 //          thread, not per element; four elements at a time keep four loads per operand in flight.
-// Cost     the same bytes; a few instructions less per element.
+// Cost     the same traffic; a few instructions fewer per element.
 // Limits   f32, contiguous. 4 bytes per load, while an SM has a limited number of loads in flight.
 // Source   M. Harris, CUDA Pro Tip: Write Flexible Kernels with Grid-Stride Loops, 2013.
 #include "rung/core/bounds.hpp"

@@ -4,11 +4,11 @@
 // Idea     any strides and any broadcasting: the host merges the common axes of all tensors, with
 //          the axis along which z is densest last; a thread divides its index by their extents to
 //          find its element in each tensor.
-// Changes  against coarsened_grid_stride: takes every layout and type. A merged axis costs one
+// Changes  against coarsened_grid_stride: supports every layout and type. A merged axis costs one
 //          division; with one axis left there is none.
-// Cost     every operand once if its rows run along z's. An operand whose rows run across them
-//          moves 32 bytes per element, unless caches keep the rest of the sector.
-// Limits   the general rung: every valid call. One element per load.
+// Cost     loads every operand once if it is contiguous along z's rows. An operand that is strided
+//          along them moves 32 bytes per element, unless caches keep the rest of the sector.
+// Limits   the general rung, for every valid call. One element per load.
 // Source   PyTorch's TensorIterator, which also merges axes.
 #include "rung/core/bounds.hpp"
 #include "rung/ops/elementwise/cuda/030_strided.cuh"

@@ -9,7 +9,7 @@
 //          multiplication instead of each division (none for two axes with long rows, which are
 //          grid axes); the first block computes the elements outside packs. Programmatic dependent
 //          launch overlaps the next launch.
-// Cost     every operand once, the result once.
+// Cost     loads every operand once, stores the result once.
 // Limits   rows that are contiguous in every operand (or repeat one element) and equally aligned in
 //          all tensors; several axes only with rows of whole packs.
 // Source   J. Luitjens, CUDA Pro Tip: Increase Performance with Vectorized Memory Access, 2013.

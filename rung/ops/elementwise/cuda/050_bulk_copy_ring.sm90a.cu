@@ -6,11 +6,12 @@
 //          memory, 16 bytes at a time.
 // Changes  against vectorized_16b: data in flight occupies no registers, however many the function
 //          needs, and no thread computes load addresses.
-// Cost     every operand once, the result once; each operand passes through shared memory.
+// Cost     loads every operand once through shared memory, stores the result once.
 // Limits   f32 and f64, and f16 and bf16 with one operand; contiguous, with equal alignment modulo
 //          16 bytes. Requires compute capability 9.0.
 // Care     a stage may be refilled only after the values read from it have been used: a block
-// barrier does not wait for loads queued behind stores. In this rung each stage is used once.
+//          barrier does not wait for loads queued behind stores. In this rung each stage is used
+//          once.
 // Source   CUB's transform for sm_90; PTX ISA, "cp.async.bulk".
 #include "rung/device/dependent.hpp"
 #include "rung/device/ptx/bulk_copy.hpp"

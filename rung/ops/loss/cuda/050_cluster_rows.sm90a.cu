@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(cluster_threads, 3)
     ptx::mbarrier_wait_cluster(scratch.sent[turn], parity);
     float maximum = 0;
     const Parts<float> parts = join_warps(scratch.of_warp[turn], blocks * cluster_warps, maximum);
-    __syncthreads();  // a warp's next packet tells the cluster that this block has read the packets
+    __syncthreads();  // a warp's next packet signals that this block has read the packets
     turn ^= 1;
     if (turn == 0) parity ^= 1;
 

@@ -63,33 +63,33 @@ const Survey<Loss> survey{survey_patterns};
 
 std::vector<Problem> Loss::check_problems(Backend backend) {
   std::vector<Problem> problems = Problem::parse_all({
-      "f32 0x4",                 // no rows: a mean of nothing
+      "f32 0x4",                 // no rows: the mean of no losses
       "f32 0x4,losses,ignored",  //
       "f32 5",                   // one row, a label of no axes
       "f32 2x5001,smoothing=0.1",
       "bf16 3x9000,ignored",
-      "f32 6x1",                                     // one class: nothing to learn
-      "f32 7x10",                                    // digits
+      "f32 6x1",                                     // one class: zero gradient
+      "f32 7x10",                                    // ten classes
       "f32 33x10,losses,ignored,labels=i32",         //
-      "f32 200x10,sum",                              // more rows than a block has
-      "f32 300x3,losses",                            // far more
-      "f32 3x5x67,losses,smoothing=0.1",             // unaligned against every vector width
-      "f32 9x130,smoothing=1",                       // nothing but smoothing
+      "f32 200x10,sum",                              // more rows than a block holds
+      "f32 300x3,losses",                            // many more rows than a block holds
+      "f32 3x5x67,losses,smoothing=0.1",             // a multiple of no vector width
+      "f32 9x130,smoothing=1",                       // uniform targets
       "f32 4x300,forward,losses",                    //
       "f32 3x1500,ignored",                          // a row for many threads
-      "f32 1x9000,smoothing=0.25",                   // ... for a whole block
-      "f32 1x40001,losses",                          // longer than registers hold
-      "f32 12x40x5,axis=1,losses",                   // pixels
+      "f32 1x9000,smoothing=0.25",                   // a row for a whole block
+      "f32 1x40001,losses",                          // a row that exceeds the registers
+      "f32 12x40x5,axis=1,losses",                   // pixel-wise labels
       "f32 37x70,axis=0,ignored",                    //
-      "f32 23x64,masked,losses",                     // -inf, and rows of nothing else
+      "f32 23x64,masked,losses",                     // -inf, including rows of -inf only
       "f32 13x70,masked,smoothing=0.1,losses",       //
-      "f32 40x9,wrong,losses",                       // labels that are no class
+      "f32 40x9,wrong,losses",                       // invalid labels
       "f32 40x9,wrong,ignored,losses",               //
       "f32 9x65,in_place",                           //
       "f32 5x1030,in_place,smoothing=0.1",           //
       "f32 17x40,axis=0,in_place",                   //
       "f32 21x10,hinge,losses",                      //
-      "f32 21x10,hinge,margin=0",                    // the perceptron's
+      "f32 21x10,hinge,margin=0",                    // perceptron loss
       "f32 6x515,hinge,margin=0.5,sum,ignored",      //
       "f32 8x9x5,hinge,axis=1,losses,wrong",         //
       "f32 3x2100,hinge,in_place",                   //

@@ -243,8 +243,8 @@ HWY_NOINLINE void write_alone(const T* s, T* y, std::int64_t at, std::int64_t n,
   write<T, streams>(s + at, y + at, n, scale, weights.gamma_from(at), weights.beta_from(at), {});
 }
 
-/// Rows in the other pipeline stages, n elements each: `next`, whose moments about `center` are
-/// summed; `behind`, whose elements are summed; and the rows to prefetch.
+/// Rows that the pipeline reads, n elements each: the moments of `next` about `center` are summed,
+/// the elements of `behind` are summed, and further rows are prefetched.
 template <class T>
 struct Incoming {
   const T* next;

@@ -32,7 +32,8 @@ struct Running {
   }
 };
 
-/// Combines two of them [Chan, Golub & LeVeque]; for RMS norm both means are 0.
+/// Combines the statistics of two sets of elements [Chan, Golub & LeVeque]; RMS norm has means of
+/// 0.
 struct Join {
   __device__ __forceinline__ Running operator()(Running a, Running b) const {
     const float count = a.count + b.count;

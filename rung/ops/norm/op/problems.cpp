@@ -41,16 +41,16 @@ std::vector<Problem> Norm::check_problems(Backend backend) {
       "f32 1x1,gamma,beta",                        // one element
       "f32 4,gamma,beta,stats",                    // one row, no other axis
       "f32 3x7,gamma,beta",                        // shorter than any vector
-      "f32 83x3,gamma,beta,stats,in_place",        // and many of them
+      "f32 83x3,gamma,beta,stats,in_place",        // many rows shorter than any vector
       "bf16 90x5,rms,gamma,residual,sum,stats",    //
       "f64 2x37x8,gamma,beta",                     //
       "f32 70x1,gamma,stats",                      //
-      "bf16 900x2,gamma,stats",                    // many of these
+      "bf16 900x2,gamma,stats",                    // many rows of two elements
       "f16 70x31,rms,gamma,beta,residual,sum",     //
-      "f32 40x257,gamma,beta,stats,in_place",      // from no multiple of 16 bytes on
+      "f32 40x257,gamma,beta,stats,in_place",      // rows at unaligned addresses
       "f32 5x33,rms,gamma,stats",                  // a lane more than a warp
       "f32 9x256,gamma,beta,stats",                // whole vectors
-      "f32 3x1027,gamma,beta,residual,sum,stats",  // beyond a block, odd
+      "f32 3x1027,gamma,beta,residual,sum,stats",  // one row exceeds a block; odd length
       "f32 6x64,rms,gamma,residual",               // residual without its sum
       "f32 5x40,gamma,beta,in_place",              //
       "f32 4x129,rms,gamma,residual,sum,in_place,in_place_sum",

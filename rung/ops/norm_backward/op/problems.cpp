@@ -38,8 +38,8 @@ std::vector<Problem> NormBackward::check_problems(Backend backend) {
       "f32 20x9x3,axis=1,gamma,weights", "f32 2x3x4x5,axes=2,gamma,weights,stats",
       "f64 3x100,gamma,weights", "bf16 4x136,gamma,weights,f32_weights,stats",
       "f16 5x72,rms,gamma,weights",
-      "f32 6x300,gamma,weights,offset=1000",  // a mean that is large against the spread
-      "f64 3x4100,gamma,weights,offset=1e6",  // past a block of the CPU's
+      "f32 6x300,gamma,weights,offset=1000",  // a mean that is large relative to the spread
+      "f64 3x4100,gamma,weights,offset=1e6",  // longer than one CPU block
   });
   if (backend == Backend::simt) {
     // Teams of one warp and of several, rows for which the ring has one stage, and several

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // optimizer / a thread per element
 //
-// Idea     one thread per parameter.
+// Idea     one thread updates one parameter.
 // Changes  baseline.
-// Cost     every tensor once, and the gradients again for clipping; an access of 4 or 2 bytes and
-//          an address for each of up to 8 tensors.
+// Cost     reads and writes every tensor once, and reads the gradients again for clipping; an
+//          access of 4 or 2 bytes and an address for each of up to 8 tensors.
 // Limits   every valid call; if axes do not merge, a division per axis and element.
 // Source   the papers named in optimizer.hpp.
 #include "rung/device/block_work.hpp"

@@ -5,7 +5,7 @@
 //          loaded in 16-byte accesses, all in flight before the first is used.
 // Changes  against thread_per_element: a quarter of the accesses (an eighth for small types) and
 //          one address for each tensor.
-// Cost     as thread_per_element: every tensor once, gradients again for clipping.
+// Cost     as thread_per_element: every tensor once, and the gradients again for clipping.
 // Limits   tensors contiguous in the same order; a tensor with another alignment than the
 //          parameters is moved element by element.
 // Source   the structure of Apex's multi-tensor optimizers.

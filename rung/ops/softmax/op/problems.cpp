@@ -54,28 +54,28 @@ const Survey<Softmax> survey{survey_patterns};
 
 std::vector<Problem> Softmax::check_problems(Backend backend) {
   std::vector<Problem> problems = Problem::parse_all({
-      "f32 0x4",                    // nothing to write
-      "f32 4x0",                    // rows without elements
+      "f32 0x4",                    // no rows
+      "f32 4x0",                    // empty rows
       "f32 1",                      // a single element: 1
-      "f32 5x1,log",                // rows of one: 0
+      "f32 5x1,log",                // rows of one element: 0
       "f32 7x33",                   // one lane more than a warp
-      "f32 3x5x67,scale=0.125",     // ragged against every vector width
+      "f32 3x5x67,scale=0.125",     // a multiple of no vector width
       "f32 4x257,log,scale=3",      //
       "f32 130x9",                  // more rows than a block holds
-      "bf16 1100x3,log",            // far more
-      "f16 33x515",                 // from no multiple of 16 bytes on
+      "bf16 1100x3,log",            // many more rows than a block holds
+      "f16 33x515",                 // rows at unaligned addresses
       "f32 2x1500",                 // a row for many threads
-      "f32 1x20001",                // ... for several blocks
-      "f32 5x4096,log,masked",      // ... that all have as much as they may keep
+      "f32 1x20001",                // a row for several blocks
+      "f32 5x4096,log,masked",      // a row that fills every thread's registers
       "bf16 2x16384",               //
       "f32 12x40x5,axis=1",         // columns, narrow
       "f32 37x70,axis=0,log",       // columns, wide
-      "f32 3x6x5x4,axis=-3",        // rows that are neither
-      "f32 23x64,masked",           // -inf, and rows of nothing else
+      "f32 3x6x5x4,axis=-3",        // rows neither contiguous nor adjacent
+      "f32 23x64,masked",           // -inf, including rows of -inf only
       "f32 13x70,masked,log",       //
       "f32 8x130,special",          // NaN and +inf
       "f32 16x37,special,log",      //
-      "f32 37x16,axis=0,masked",    // the same across columns
+      "f32 37x16,axis=0,masked",    // masked, across columns
       "f32 9x65,in_place",          //
       "f32 17x40,axis=0,in_place",  //
       "f64 5x77",                   //

@@ -46,23 +46,23 @@ const Survey<SoftmaxBackward> survey{survey_patterns};
 
 std::vector<Problem> SoftmaxBackward::check_problems(Backend backend) {
   std::vector<Problem> problems = Problem::parse_all({
-      "f32 0x4",                    // nothing to write
-      "f32 4x0",                    // rows without elements
+      "f32 0x4",                    // no rows
+      "f32 4x0",                    // empty rows
       "f32 1",                      // a single element
       "f32 7x33",                   // one lane more than a warp
-      "f32 5x1,log",                // rows of one
-      "f32 3x5x67,scale=0.125",     // ragged against every vector width
+      "f32 5x1,log",                // rows of one element
+      "f32 3x5x67,scale=0.125",     // a multiple of no vector width
       "f32 130x9",                  // more rows than a block holds
-      "bf16 900x5",                 // far more
-      "f16 33x515,log",             // from no multiple of 16 bytes on
+      "bf16 900x5",                 // many more rows than a block holds
+      "f16 33x515,log",             // rows at unaligned addresses
       "f32 5x300,scale=0.5",        //
       "f32 6x45,log",               //
       "f32 2x1500",                 // a row for many threads
-      "f32 1x9000",                 // ... for several blocks
-      "bf16 2x16384",               // ... that all have as much as they may keep
+      "f32 1x9000",                 // a row for several blocks
+      "bf16 2x16384",               // rows that fill every thread's registers
       "f32 9x40x5,axis=1",          // columns, narrow
       "f32 37x70,axis=0,log",       // columns, wide
-      "f32 3x6x5x4,axis=-3",        // rows that are neither
+      "f32 3x6x5x4,axis=-3",        // rows neither contiguous nor adjacent
       "f32 9x65,in_place",          //
       "f32 17x40,axis=0,in_place",  //
       "f32 12x31,special",          // NaN and infinities

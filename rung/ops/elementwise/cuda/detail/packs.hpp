@@ -114,8 +114,8 @@ std::optional<Packing<T::all>> pack(const T& tensors) {
   return packing;
 }
 
-/// Raw packs of each input: if elements were extracted at the load, each load would be waited for
-/// before the next starts.
+/// Raw packs of each input. Elements are extracted later, since extraction at the load would make
+/// each load complete before the next is issued.
 template <int P, class... In>
 struct Packs {};
 template <int P, class First, class... Rest>

@@ -6,11 +6,11 @@
 //          at offsets found by one division per pack and then incremented.
 // Changes  against vectorized_16b: rows need not be whole packs, nor contiguous in every operand.
 //          Against strided: wide accesses for dense operands, one division per 4 to 16 elements.
-// Cost     every operand once, the result once; a load per gathered element, which hits the caches
-//          if it repeats.
+// Cost     loads every operand once, stores the result once; a load per gathered element, which
+//          hits the caches if the element repeats.
 // Limits   functions of two or three floating-point operands; z dense, and one operand in z's
-//          order; fewer than 2^31 elements. An operand whose rows run across z's is no faster than
-//          with strided.
+//          order; fewer than 2^31 elements. An operand that is strided along z's rows is no faster
+//          than with strided.
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
 #include "rung/ops/elementwise/cuda/detail/packs.hpp"

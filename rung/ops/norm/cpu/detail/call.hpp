@@ -12,7 +12,7 @@
 
 namespace rung::norm_cpu {
 
-/// Returns whether the arguments suit the rungs before row_pipeline.
+/// Returns whether the rungs before row_pipeline support the arguments.
 inline Support supports_contiguous_f32(const Norm::Args& args, const Context&) {
   if (args.x.dtype != DType::f32) return unsupported("f32 only");
   if (args.residual.data != nullptr) return unsupported("no residual");
@@ -89,7 +89,7 @@ struct RowPipeline : NormCall {
 
   RowPipeline(const Norm::Args& args, Context& context, int threads);
 };
-/// Returns the facts of row_pipeline.
+/// Returns the work of row_pipeline (docs/choice.md).
 Work row_pipeline_facts(const Norm::Args& args, int threads);
 
 }  // namespace rung::norm_cpu
