@@ -22,8 +22,8 @@ namespace rung {
 /// destroyed. The caller synchronizes with the stream that fills the tensor, as DLPack requires.
 /// The device_id of host memory is ignored.
 RUNG_API Tensor from_dlpack(DLManagedTensor* managed);
-/// Takes ownership likewise. Throws for another major version, and for tensors marked read-only
-/// unless `accept_read_only` is true (a Tensor is writable).
+/// Takes ownership of a versioned structure. Throws for another major version, and for tensors
+/// marked read-only unless `accept_read_only` is true (a Tensor is writable).
 RUNG_API Tensor from_dlpack(DLManagedTensorVersioned* managed, bool accept_read_only = false);
 
 /// Returns a structure whose consumer calls its deleter when done; it keeps the tensor's memory

@@ -227,8 +227,8 @@ struct BasicTensorRef {
     return false;
   }
 
-  /// Returns the typed view. N must equal the rank, and T must match the dtype
-  /// (detail::reads_as()); throws Error otherwise. A tensor without data gives an empty view.
+  /// Returns the typed view. Throws Error unless N is the rank and T matches the dtype
+  /// (detail::reads_as()). Without data nothing is checked, and the view has a null pointer.
   template <class T, int N>
   [[nodiscard]] View<T, N> view() const {
     if ((!detail::reads_as<T>(dtype) || shape.rank != N) && data != nullptr) [[unlikely]] {

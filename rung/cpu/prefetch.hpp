@@ -15,8 +15,7 @@ RUNG_API bool asks_for_lines() noexcept;
 
 /// Returns true if kernels that stream through more data than the caches hold should prefetch every
 /// line into L2: on AMD's family 19h (measured on Zen 4: sums of 2^27 floats by two threads at 40
-/// GB/s instead of 26). On Zen 5, prefetching into L1 cost a quarter of the bandwidth; L2 was not
-/// measured.
+/// GB/s instead of 26). On Zen 5, prefetching into L1 was slower by a quarter; L2 was not measured.
 RUNG_API bool asks_memory_for_lines() noexcept;
 
 /// Prefetches the cache line of `place` for reading, into L2 or L1. Always inlined, since a call
