@@ -74,7 +74,7 @@ class PixelColumns {
         panels_(ceil_div(g.pixels(), std::int64_t{columns})) {
     // All filters of a group share a gathered panel, unless there are fewer than two panels per
     // thread.
-    constexpr std::int64_t max_filters = 512;  // whose sums stay in L2 beside the panel
+    constexpr std::int64_t max_filters = 512;  // filters; their sums stay in L2
     std::int64_t blocks = ceil_div(g.m, max_filters);
     const std::int64_t wanted = ceil_div(std::int64_t{threads} * 2, panels_ * g.groups);
     blocks = std::max(blocks, std::min(wanted, ceil_div(g.m, std::int64_t{tile_rows})));
@@ -201,7 +201,7 @@ class ChannelColumns {
 
  private:
   static constexpr int columns = panel_columns<T>;
-  static constexpr std::int64_t strip = 48;  // pixels whose sums stay in L2 beside the panel
+  static constexpr std::int64_t strip = 48;  // pixels; their sums stay in L2 beside the panel
   /// Minimum number of channels for reading rows in place: with fewer, row pointers change too
   /// often.
   static constexpr std::int64_t few_channels = 8;

@@ -62,7 +62,7 @@ class PaddedPlanes {
         planes_(g.q * g.axis[0].kernel),
         taps_(static_cast<int>(g.axis[1].kernel * g.axis[2].kernel)) {
     // All filters share a band's planes, unless there are fewer than two bands per thread.
-    constexpr std::int64_t one = 1, max_block = 510;  // filters whose sums of a panel stay in L2
+    constexpr std::int64_t one = 1, max_block = 510;  // filters; their sums stay in L2
     const std::int64_t bands = std::max(one, g.groups * bands_.per_group());
     const std::int64_t wanted = threads > 1 ? ceil_div(std::int64_t{threads} * 2, bands) : 1;
     const std::int64_t blocks =
@@ -130,8 +130,8 @@ class PaddedPlanes {
     shape.plane = g.x_strides[1];
     return shape;
   }
-  /// Returns the number of elements of a thread's planes; if planes are in place, of the last
-  /// Computes a band's pixels, numbered as in its planes, for a block of filters.
+  /// Returns the number of elements of a thread's planes; if planes are read in place, of the copy
+  /// of the last panel.
   [[nodiscard]] std::int64_t copied() const { return planes_ * (in_place_ ? tail_ : shape_.plane); }
 
   /// Computes a band's pixels, numbered as in its planes, for a block of filters.
@@ -170,7 +170,7 @@ class PaddedPlanes {
     }
   }
 
-  /// Returns the position in the image of the first taps of a band's pixels.
+  /// Returns the address of the first tap of a band's first pixel, in the image.
   [[nodiscard]] const In* image_at(const Band& band) const {
     const In* at = static_cast<const In*>(g_.x) + band.group * g_.q * g_.x_strides[1] +
                    band.n * g_.x_strides[0];
@@ -242,7 +242,7 @@ bool planes_in_place(const Gathered& g) {
   const conv_layer::SourceAxis& down = g.axis[1];
   if (size_of(g.dtype) == 2 || g.axis[0].kernel != 1 || g.x_strides[4] != 1) return false;
   if (down.step != 1 || g.axis[2].step != 1 || !all_inside(g)) return false;
-  // One row, or whole rows of the image with few elements that are no pixels.
+  // Accepts a single row, or whole rows in which at most a third of the elements are no pixels.
   const std::int64_t across = g.axis[2].places;
   if (down.places == 1 && down.kernel == 1) return true;
   return g.x_strides[3] == g.axis[2].extent && g.axis[2].extent <= across + across / 2 &&
@@ -253,7 +253,7 @@ Work planes_facts(const Gathered& g, int threads) {
   constexpr std::int64_t pages_at_once = 64, rows_of_tile = 6, vector = 16;
   const PlaneShape shape = plane_shape(g, 4, 1);
   const auto of_band = static_cast<double>(shape.rows * shape.columns);
-  // Positions between the rows of a band are computed, too.
+  // Sums at positions between the rows of a band are computed, then discarded.
   const auto made = static_cast<double>((shape.rows - 1) * shape.pitch + shape.columns);
   const std::int64_t rows = shape.phases[0] * shape.phases[1] * shape.height;
   const std::int64_t copied = rows * round_up(shape.pitch, vector) * g.q * g.axis[0].kernel;

@@ -307,7 +307,8 @@ class PaddedPixels {
     return same;
   }
 
-  /// Runs under the taps of some rows of a band, cached until a row has other taps.
+  /// Runs of the taps of one row of a band or of several, cached until the range of row taps
+  /// changes.
   struct MetTaps {
     TermRun* runs;
     const TermRun* end;
@@ -338,7 +339,8 @@ class PaddedPixels {
     return {std::min(begin, end), end};
   }
 
-  /// Writes the runs of these depth taps and row taps, in the order of memory.
+  /// Writes the runs of depth taps `deep` and row taps `down`, in the order of memory; returns the
+  /// end.
   TermRun* set_runs(cpu::Range deep, cpu::Range down, TermRun* to) const {
     for (std::int64_t t0 = deep.begin; t0 < deep.end && g_.q != 0; ++t0) {
       for (std::int64_t t1 = down.begin; t1 < down.end; ++t1) {
@@ -390,8 +392,8 @@ void pixels_on(const Gathered& g, Context& context, int threads) {
   HWY_DYNAMIC_DISPATCH(padded_pixels)(g, context, threads);
 }
 
-/// Returns the facts of a layer. Each tap starts a run, whose overhead counts as some copied
-/// elements.
+/// Returns the facts of a layer. Each run's overhead counts as four copied elements per vector of
+/// filters.
 Work pixels_facts(const Gathered& g, int threads) {
   const std::int64_t lanes = vector_lanes(), vectors = ceil_div(g.m, lanes);
   const bool in_place = size_of(g.dtype) != 2 && all_inside(g);

@@ -30,7 +30,7 @@ using gemm_cuda::TensorJob;
 using gemm_cuda::TensorPlan;
 using gemm_cuda::TensorTile;
 
-// gemm's tiles, with rates for taps that read their pixels again.
+// gemm's tiles; their rates are measured with taps that read the same pixels again.
 constexpr int tile_pixels = 64 * consumer_groups;
 constexpr TensorTile tiles[] = {{.rows = tile_pixels, .columns = 256, .reach = 0.82},
                                 {.rows = tile_pixels, .columns = 128, .reach = 0.74},
@@ -57,13 +57,13 @@ struct ConvJob {
   TensorJob<T> gemm;
   int out_height, out_width;
   int step_height, step_width;
-  int start_height, start_width;  // the first pixel's first tap
+  int start_height, start_width;  // position of the first pixel's first tap
   int between_height, between_width;
   int taps_across;
   int channel_tiles;  // per tap
-  // y's pixels have no common stride: warps store them without TMA.
+  // True if y's pixels have no common stride: warps then store them without TMA.
   bool scattered;
-  bool in_eights;  // any eight filters of a pixel are 16 aligned bytes
+  bool in_eights;  // each group of eight filters of a pixel is 16 aligned bytes
   std::int64_t y_image, y_row, y_pixel;
 };
 
@@ -261,7 +261,7 @@ TensorPlan plan_of(const Conv::Args& args, const Context& context) {
 /// one slice.
 bool is_scattered(const Conv::Args& args) { return pixel_stride(args.y) <= 0; }
 
-/// Returns whether any eight filters of a pixel are 16 aligned bytes.
+/// Returns whether each group of eight filters of a pixel of y is 16 aligned bytes.
 bool writes_eights(const TensorRef& y, std::int64_t filters) {
   bool all = filters % 8 == 0 && reinterpret_cast<std::uintptr_t>(y.data) % 16 == 0;
   for (const int axis : {0, 3, 4}) all = all && (y.shape[axis] == 1 || y.strides[axis] % 8 == 0);

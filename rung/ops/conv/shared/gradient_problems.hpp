@@ -70,7 +70,7 @@ inline std::vector<Problem> check_problems(Backend backend) {
       "bf16 1x6x7x8,out=9,k=3,p=1",                        //
   });
   if (backend == Backend::simt) return problems;
-  // More terms than a chunk holds, and shares of several threads.
+  // Layers with more terms than a chunk, and with work for several threads.
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 2x64x28x28,out=64,k=3,p=1", "f32 1x150x14x14,out=70,k=3,p=1",
       "f32 3x12x4x12,out=72,k=5x1,s=3x1,p=3x1,g=2",  // a phase of one row, by two taps

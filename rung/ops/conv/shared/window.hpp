@@ -9,7 +9,7 @@
 
 namespace rung {
 
-/// Geometry along one axis. With extents of up to 2^31 - 1 nothing here overflows.
+/// Geometry along one axis. For extents of up to 2^31 - 1 no member function overflows.
 struct ConvAxis {
   std::int64_t in = 1;   // extent of x
   std::int64_t out = 1;  // extent of y
@@ -62,7 +62,8 @@ struct ConvGeometry {
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t results() const {
     return axis[0].out * axis[1].out * axis[2].out;
   }
-  /// Returns whether y is as large as x and every tap is at its pixel: a matrix product.
+  /// Returns whether filters are 1 x 1, with a stride of 1 and no padding: the layer is a matrix
+  /// product.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr bool is_pointwise() const {
     bool all = true;
     for (const ConvAxis& one : axis) {

@@ -11,7 +11,6 @@ namespace {
 using namespace conv_test;
 
 // The pixel counts make each tile the best choice for the SMs of the simulated H200.
-// SMs.
 TEST(ConvSimt, EveryTileOfTheAsynchronousProductIsRight) {
   Context context = Context::simt();
   Context host = Context::cpu();

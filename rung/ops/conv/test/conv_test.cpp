@@ -252,7 +252,7 @@ TEST_P(ConvOn, EmptyTensorsAreLeftAlone) {
 INSTANTIATE_TEST_SUITE_P(Backends, ConvOn, testing::Values(Backend::cpu, Backend::simt),
                          [](const auto& test) { return std::string(to_string(test.param)); });
 
-// cuDNN's numbers of FFT and Winograd algorithms, which are chosen only with the option `winograd`.
+// cuDNN's indices of its FFT and Winograd algorithms, chosen only with the option `winograd`.
 TEST(ConvPeers, CudnnMayTransformOnlyWhereItIsTold) {
   const auto transforms = [](cudnn::Pass pass, int count) {
     std::vector<int> all;

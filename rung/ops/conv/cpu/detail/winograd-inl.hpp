@@ -69,10 +69,11 @@ class WinogradTiles {
   static constexpr int lanes = lanes_of<float>;
   static constexpr int columns = panel_columns<float>;
   static constexpr std::int64_t a_line = 16;
-  /// A multiple of a tile's rows whose sums, for all positions of a transformed tile, stay in L2.
+  /// Filters per block: a multiple of a tile's rows. Their sums at all positions of a transformed
+  /// tile stay in L2.
   static constexpr std::int64_t filters_a_time = 524288 / 4 / (area * columns * 6) * 6;
   static constexpr std::int64_t sum_place = filters_a_time * columns + a_line;
-  /// Channels of one position that L1 holds beside the weights.
+  /// Channels per block: their transformed tiles, at one position, stay in L1 beside the weights.
   static constexpr std::int64_t channels_a_time = 32768 / 4 / columns;
   static constexpr int line_length = columns * pixels;
 
@@ -150,8 +151,8 @@ class WinogradTiles {
   }
 
   /// Rows of a panel's tiles: `first` has the first M elements of each tile in a row, `next` the
-  /// two that follow. Elements that belong to no tile must be finite: in the last vector, and in
-  /// `next`.
+  /// two that follow. Elements that belong to no tile, in the last vector and in `next`, must be
+  /// finite.
   struct Lines {
     alignas(64) float first[size][line_length];
     alignas(64) float next[size][line_length];

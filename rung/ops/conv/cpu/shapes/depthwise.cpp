@@ -99,7 +99,7 @@ class ChannelVectors {
     std::int64_t x;
     std::int64_t weights;
   };
-  /// Taps that apply to some pixels of a row.
+  /// Taps within the image of one pixel of a row, or of all inner pixels of the row.
   struct Taps {
     Tap tap[max_depthwise_taps];
     int count = 0;

@@ -255,7 +255,8 @@ void set_rows(Tile& tile, const ConvGeometry& g, std::int64_t rows) {
   tile.tasks = g.images * tile.bands * tile.strips;
 }
 
-/// Returns the number of items of a tile; threads compute them in rounds.
+/// Returns the number of items of a tile, each one piece of a row for one group of filters. Threads
+/// compute them in rounds.
 std::int64_t items_of(const Tile& tile) {
   return tile.groups * std::int64_t{tile.rows} * tile.pieces;
 }

@@ -20,9 +20,9 @@ inline constexpr std::int64_t max_kept_terms = std::int64_t{1} << 20;
 /// Maximum number of pixels of a band's row.
 inline constexpr std::int64_t max_band_columns = 512;
 
-/// Returns true if `elements` of scratch for all threads, weights or sums, are at most 2^22 or as
-/// many as the tensors have. Larger layers are rejected: mostly empty vectors of filters would take
-/// many times the weights' memory.
+/// Returns true if scratch of `elements` in all, for weights or sums, is at most 2^22 elements or
+/// as many as the tensors have. Larger layers are rejected: mostly empty vectors of filters would
+/// take many times the weights' memory.
 bool fits_tensors(const conv_layer::Gathered& g, double elements);
 
 /// Returns the least offset of a tap from its pixel; negative if taps go backwards.
@@ -73,7 +73,8 @@ inline std::int64_t copied_step(const conv_layer::SourceAxis& axis) {
   return axis.kernel == 1 ? 1 : axis.step;
 }
 
-/// Pixels [o, o + rows) x [o, o + columns) of one image, depth and group.
+/// Band of pixels of one image, depth position and group: rows [o[1], o[1] + rows), columns [o[2],
+/// o[2] + columns).
 struct Band {
   std::int64_t group, n, o[3], rows, columns;
 };

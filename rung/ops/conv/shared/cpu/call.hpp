@@ -28,8 +28,8 @@ Work direct_facts(const Gathered& g, int threads);
 Work planes_facts(const Gathered& g, int threads);
 Work pixels_facts(const Gathered& g, int threads);
 
-/// Kernel of the rung threads for a layer. The choice does not depend on the number of threads,
-/// since the bits of results must not.
+/// Kernel of the rung threads for a layer. The choice must not depend on the number of threads, so
+/// that results are bitwise the same for any number.
 struct Way {
   void (*layer_on)(const Gathered& g, Context& context, int threads);
   Work (*facts)(const Gathered& g, int threads);
@@ -85,8 +85,9 @@ inline bool channels_are_columns(const Gathered& g) {
   return g.y_strides[1] == 1 && g.m >= enough_channels;
 }
 
-/// depthwise: vectors of channels, and facts. One filter per channel,
-/// channels contiguous; strides of gradients, which divide, come apart into phases first.
+/// Interface of the rung depthwise: its kernel for vectors of channels, and its facts. The kernel
+/// requires one filter per channel and contiguous channels; a strided gradient is first split into
+/// phases.
 inline constexpr std::int64_t max_depthwise_taps = 128;  // limit of arrays on the stack
 inline bool has_channel_vectors(const Gathered& g) {
   return g.q <= 1 && g.m == 1 && g.groups > 1 && g.taps() <= max_depthwise_taps &&

@@ -53,7 +53,7 @@ inline Im2colWindow window_of(const ConvGeometry& g, int pixels, int channels) {
   return window;
 }
 
-/// Maps the job's result for TMA stores: of its 16-bit type, or of partial sums.
+/// Sets up the TMA store of the job's result: of 16-bit elements, or of partial sums.
 template <class T>
 void map_result(gemm_cuda::TensorJob<T>& job) {
   if (job.finish.narrow) {
@@ -81,8 +81,8 @@ inline Work persistent_facts(const Cost& cost, const gemm_cuda::TensorTile& tile
       .rounds = rounds};
 }
 
-/// Functions of conv's rung, for layers that are not calls of conv: conv_backward_data's. `partial`
-/// has im2col_partial_bytes(); if null, the context's workspace is used.
+/// Functions of conv's rung implicit_gemm_tma, which conv_backward_data calls on its phases.
+/// `partial` has im2col_partial_bytes(); if null, the context's workspace is used.
 Support supports_im2col_tma(const Conv::Args& args, const Context& context);
 /// Returns whether the rung supports a layer whose pixels of y need not have a common stride. Such
 /// a layer has contiguous channels, no bias and no activation; it is computed in one slice.

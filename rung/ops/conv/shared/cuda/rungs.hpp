@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv's rungs depthwise and small_channels, for layers that are not calls of conv:
-// conv_backward_data's.
+// conv's rungs depthwise and small_channels as functions, which conv_backward_data calls on its
+// phases.
 #pragma once
 
 #include "rung/ops/conv/shared/cuda/layer.hpp"

@@ -66,7 +66,7 @@ struct MmaPlace {
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Returns whether any eight channels of a tensor are 16 aligned bytes.
+/// Returns whether each group of eight channels of a tensor is 16 aligned bytes.
 inline bool in_eights(const ConstTensorRef& tensor, std::int64_t channels) {
   bool all = channels % chunk == 0 && tensor.strides[1] == 1 &&
              reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0;

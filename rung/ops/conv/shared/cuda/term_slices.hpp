@@ -11,8 +11,8 @@
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
-/// Stores y, from the dense partial sums of all slices; channels are innermost in the sums if they
-/// are innermost in y.
+/// Adds the dense partial sums of all slices and stores y, with bias and activation. Channels are
+/// innermost in the sums if they are innermost in y.
 template <class T>
 __device__ __forceinline__ void finish_slices(const Gathered& g, const Accumulator<T>* sums,
                                               const TermSlices& slices) {

@@ -33,7 +33,7 @@ inline Work tile_facts(const Cost& cost, const Tiling& t, Amount terms, int resi
           .path = path};
 }
 
-/// Returns the rates key of a kernel by its type and layout; `few`: a tile of few rows.
+/// Returns the rates key of a kernel by its type and layout; `few`: the tile has few rows.
 inline std::string_view tile_path(DType type, bool few, bool nhwc) {
   if (type == DType::f64) return "f64";
   if (size_of(type) == 2) return nhwc ? "16-bit nhwc" : "16-bit";

@@ -26,7 +26,7 @@ constexpr int table_entries = block_threads;
 
 /// Position outside of every image, whatever offset is added.
 constexpr int outside = -(1 << 30);
-/// Upper bound of a position: extents, paddings and spans of filters.
+/// Upper bound of extents, paddings and spans of filters.
 constexpr std::int64_t max_place = 1 << 28;
 
 /// Decoded index of k: a term (a channel and a tap) or a pixel.
@@ -38,12 +38,13 @@ struct Entry {
 };
 constexpr Entry no_entry{0, -1, outside, outside, outside, 0};
 
-/// Split-K of a small layer: each slice's blocks sum part of the terms, and y is partial sums.
+/// Split-K of a small layer: the blocks of each slice sum part of the terms and store partial sums
+/// instead of y.
 struct TermSlices {
   std::int64_t count = 1;
   std::int64_t elements = 0;  // from one slice's sums to the next
 };
-/// Terms of a block: whole steps of its tile; empty for the last slices, possibly.
+/// Terms of a block: whole steps of its tile. May be empty for the last slices.
 struct TermRange {
   std::int64_t begin, end;
 };
@@ -56,7 +57,7 @@ __device__ __forceinline__ TermRange terms_of_block(const TermSlices& slices, st
   return {begin, smaller(begin + share, terms)};
 }
 
-/// Storage of a layer in shared memory, which supports no constructors.
+/// Raw memory for a layer in shared memory, whose variables cannot have constructors.
 struct alignas(16) PhasePlace {
   unsigned char bytes[sizeof(Gathered)];
 };
