@@ -31,7 +31,7 @@ struct TurnedPhase {
   const void* w;
   std::int64_t down, across;   // strides between taps, in elements of w
   std::int64_t rows, columns;  // of taps
-  std::int64_t first;          // element of the mirrored filters
+  std::int64_t first;          // offset in the mirrored filters
 };
 struct TurnedPhases {
   std::int64_t groups, m, q;
@@ -46,9 +46,9 @@ struct TurnedTile {
   T of[turned_tile][turned_tile + 2];  // pitch of 68 bytes: no bank conflicts in a column
 };
 
-/// Writes turned[c][taps in reverse][k of the group] of the phase that blockIdx.z counts; the
-/// padding of rows to the pitch is never read. w is contiguous along its channels, which become
-/// rows: tiles of filters x channels of a tap are transposed in shared memory.
+/// Writes turned[c][taps in reverse][k of the group] of phase blockIdx.z; the padding of rows to
+/// the pitch is never read. w is contiguous along its channels, which become rows: tiles of filters
+/// x channels of a tap are transposed in shared memory.
 template <class T>
 __global__ void __launch_bounds__(threads)
     conv_backward_data_turn_filters(T* turned, const __grid_constant__ TurnedPhases phases) {
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(threads)
 
 /// Buffers of completed phases: images x rows x columns x channels each.
 struct MadePhases {
-  std::int64_t first[max_phases];  // element; -1 if no tap has a result
+  std::int64_t first[max_phases];  // offset in `made`; -1 if no tap has a result
   int rows, columns;               // strides, at most the extents of dx
 };
 

@@ -40,7 +40,7 @@ void for_each_phase(const Gathered& g, F&& f) {
     f(phase_layer(g, i, static_cast<std::int64_t>(size_of(g.dtype))));
 }
 
-/// Returns the cost of a layer, with operations of the padding, without those of taps that have no
+/// Returns the cost of a layer. Operations include products with padding, but not taps without a
 /// result.
 inline Cost phase_cost(const ConvBackwardData::Args& args) {
   const ConvGeometry& g = args.geometry;

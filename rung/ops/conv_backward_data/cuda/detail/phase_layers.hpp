@@ -15,8 +15,8 @@ constexpr int zeros_threads = 256;
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Returns a phase as a layer of conv, with w read backwards; without terms, only its positions are
-/// set. For layers of one group, or of one filter per channel.
+/// Returns a phase as a layer of conv, with w read backwards. If the phase has no terms, only its
+/// positions are set. For layers of one group, or of one filter per channel.
 inline Conv::Args layer_of_phase(const ConvBackwardData::Args& args, const Gathered& phase) {
   const ConvGeometry& g = args.geometry;
   const auto element = static_cast<std::int64_t>(size_of(args.dx.dtype));
@@ -75,7 +75,8 @@ Support supports_phases(const ConvBackwardData::Args& args, Supports&& supports)
   return all;
 }
 
-/// Returns the facts of the phases in sequence; facts(layer) returns those of a phase with terms.
+/// Returns the facts of all phases in sequence; facts(layer) returns the facts of one phase with
+/// terms.
 template <class F>
 Work phases_facts(const ConvBackwardData::Args& args, F&& facts) {
   Work all = {.launches = 0};
