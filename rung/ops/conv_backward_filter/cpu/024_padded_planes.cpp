@@ -264,7 +264,7 @@ namespace {
 
 Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   const conv_layer::Gathered g = conv_layer::of_filters(args);
-  constexpr std::int64_t max_taps = 1 << 14;  // whose sums, of 64 filters, fit in memory
+  constexpr std::int64_t max_taps = 1 << 14;  // taps whose sums, for 64 filters, fit in memory
   return conv_cpu::takes_planes(g) && g.taps() <= max_taps
              ? supported
              : unsupported("filters that span more than a band of planes holds");

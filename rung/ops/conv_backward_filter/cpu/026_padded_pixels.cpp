@@ -104,7 +104,7 @@ class PixelsByFilters {
 
  private:
   static constexpr int lanes = lanes_of<T>;
-  static constexpr std::int64_t block_pixels = 128;  // whose filters L1 holds beside the terms
+  static constexpr std::int64_t block_pixels = 128;  // their dy stays in L1
 
   [[nodiscard]] std::int64_t group_sums() const { return g_.terms() * vectors_ * lanes; }
   /// Returns the elements of a panel of widened filters; 0 if dy is read in place.

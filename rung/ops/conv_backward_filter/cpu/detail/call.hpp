@@ -22,8 +22,8 @@ int threads_of(const ConvBackwardFilter::Args& args, const Context& context);
 /// Number of channels of a depthwise layer whose bands are copied together.
 inline constexpr std::int64_t part_channels = 64;
 
-/// Returns the number of slices of the pixels if dw has so few blocks; at most the number of bands.
-/// It depends on the shape alone.
+/// Returns the number of slices of the pixels, at most the number of bands: more than one if dw has
+/// few blocks. Depends on the shape alone.
 inline std::int64_t slices_of(const conv_layer::Gathered& g, std::int64_t blocks,
                               std::int64_t bands) {
   constexpr std::int64_t min_slice = 2048;  // minimum pixels per slice
@@ -37,7 +37,8 @@ inline std::int64_t slices_of(const conv_layer::Gathered& g, std::int64_t blocks
 struct BandPixels {
   std::int64_t row, column, rows, width;
 };
-/// Calls f for parts of a band of up to `most` pixels: of whole rows if a row has at most `most`.
+/// Calls f for parts of a band of up to `most` pixels; parts are whole rows if a row has at most
+/// `most` pixels.
 template <class F>
 void for_each_part(const conv_cpu::Band& band, std::int64_t most, const F& f) {
   const std::int64_t width = std::min(band.columns, most);
@@ -50,7 +51,7 @@ void for_each_part(const conv_cpu::Band& band, std::int64_t most, const F& f) {
   }
 }
 
-/// Adds the sums of the other slices, which are `apart` elements apart, in order.
+/// Adds the sums of the other slices, `apart` elements apart, to those of the first, in order.
 template <class T>
 void add_slices(T* sums, std::int64_t count, std::int64_t slices, std::int64_t apart) {
   for (std::int64_t slice = 1; slice < slices; ++slice) {

@@ -26,7 +26,7 @@ struct FilterGradient {
   std::int64_t slices;
 };
 
-/// Offsets of a term, a channel and a tap; small, since registers hold many of them.
+/// Offsets of a term (a channel and a tap); small, since a thread holds many terms in registers.
 struct Term {
   std::int64_t image;  // from a pixel's start
   int d, h, v;         // outside of every image if the term is out of range
@@ -121,7 +121,7 @@ inline Support supports_sliced(const ConvBackwardFilter::Args& args, std::int64_
   return supported;
 }
 
-/// Number of blocks that gives each SM of a large device two.
+/// Number of blocks for a large device: two per SM.
 constexpr std::int64_t two_for_each = 264;
 
 /// Returns the number of slices for `tiles` tiles of dw: about `blocks` blocks in all, with at

@@ -96,7 +96,7 @@ bool channels_innermost(const ConvBackwardFilter::Args& args) {
   return args.x.strides[1] == 1 && args.dy.strides[1] == 1 && args.geometry.channels > 1;
 }
 
-/// Number of blocks, which are small: four times as many as for tiles of a product.
+/// Number of blocks: four times as many as for tiles of a product, since these blocks are small.
 constexpr std::int64_t small_blocks = 4 * two_for_each;
 
 std::int64_t tiles_of(const ConvBackwardFilter::Args& args, bool innermost) {
