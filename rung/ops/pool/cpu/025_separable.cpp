@@ -39,7 +39,8 @@ struct SeparableLines {
     constexpr std::int64_t block_elements = 1 << 13;  // 32 KiB of f32; rows are rarely longer
     kept = is_separable ? 1 : args.rows.kernel;
     fit = kept <= max_line_elements / (span() + 3 * slack);  // at least one window
-    // Adjacent blocks both compute the columns that they share, so a block is at least as long.
+    // Adjacent blocks both compute the `span` columns that they share, so a block spans at least
+    // twice as many.
     const std::int64_t longest =
         std::min(std::max(block_elements / kept, 2 * span()), max_line_elements / kept);
     windows = std::clamp<std::int64_t>((longest - span()) / args.columns.stride + 1, 1,

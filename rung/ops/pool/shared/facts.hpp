@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts of CUDA rungs of pool and pool_backward. Few of them are memory-bound: index arithmetic per
-// window makes them bound by instruction issue and load latency.
+// Facts of CUDA rungs of pool and pool_backward. Few of these rungs are memory-bound: index
+// arithmetic per window makes most of them bound by instruction issue and load latency.
 #pragma once
 
 #include "rung/core/operator.hpp"
@@ -18,7 +18,7 @@ inline std::int64_t pack_elements(DType type) {
   return static_cast<std::int64_t>(16 / size_of(type));
 }
 
-/// Returns the average number of windows over an element of x.
+/// Returns the average number of windows that contain an element of x.
 inline double windows_over_one(const auto& args) {
   return static_cast<double>(args.taps()) /
          static_cast<double>(args.rows.stride * args.columns.stride);

@@ -23,7 +23,7 @@ inline Support supports_small_window(const PoolAxis& rows, const PoolAxis& colum
   return supported;
 }
 
-/// Calls f.template operator()<extent, stride>() for such a window.
+/// Calls f.template operator()<extent, stride>() for a window that supports_small_window() accepts.
 template <class F>
 void with_small_window(const PoolAxis& axis, F&& f) {
   if (axis.kernel == 2) return f.template operator()<2, 2>();

@@ -19,7 +19,7 @@ struct PoolTaps {
   }
 };
 
-/// Windows along one axis. With extents of up to 2^31 - 1 nothing here overflows.
+/// Windows along one axis. For extents of up to 2^31 - 1 no member function overflows.
 struct PoolAxis {
   std::int64_t in = 1;   // extent of x
   std::int64_t out = 1;  // number of windows: extent of y

@@ -29,10 +29,10 @@ struct Kernel {
   std::int64_t scratch_elements;  // per thread, in elements of the arithmetic type
   bool copies_weights = true;
 };
-/// Returns 015's kernel, for any call.
+/// Returns the kernel of 015_clipped, which supports every call.
 Kernel clipped(const Pool::Args& args);
-/// Returns 025's kernel, for calls whose lines fit and whose weights are finite: padding times a
-/// weight must be 0.
+/// Returns the kernel of 025_separable, for calls whose lines fit and whose weights are finite:
+/// padding times a weight must be 0.
 Kernel separable(const Pool::Args& args);
 /// Returns the kernel of shapes/contiguous_channels, for at most max_line_elements weights.
 Kernel contiguous_channels(const Pool::Args& args);

@@ -86,7 +86,8 @@ HWY_INLINE void with_operation(Pooling kind, F&& f) {
 inline bool is_divided(const Pool::Args& args) {
   return args.kind() == Pooling::average || args.kind() == Pooling::weighted;
 }
-/// Returns the divisors of a call's windows; averages are multiplied by reciprocals of theirs.
+/// Returns the divisors of a call's windows; for averages their reciprocals, by which sums are
+/// multiplied.
 template <class T>
 PoolDivisors<T> divisors_for(const Pool::Args& args, Accumulator<T>* memory) {
   return {args, memory, args.kind() == Pooling::average};

@@ -29,7 +29,7 @@ struct NarrowWindows {
   }
 };
 
-/// Returns divisor_of() for kinds other than weighted.
+/// Returns divisor_of() in 32 bits, for kinds other than weighted.
 template <Pooling kind, class Sum>
 __device__ __forceinline__ Sum narrow_divisor(const NarrowAxis& rows, const NarrowAxis& columns,
                                               const Place& at, bool padded) {

@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(threads)
   }
   __syncthreads();
   if (share >= Lanes || at.c + share >= channels) return;
-  // From here on each of the first rows of threads has one channel of each pack.
+  // Each of the first Lanes rows of threads now finishes one channel of each pack.
   const int k = share;
   Window all;
   for (int i = 0; i < shares; ++i) {
