@@ -30,8 +30,8 @@ __global__ void __launch_bounds__(threads)
     pool_backward_register_window(Gradients<T> p, View<const Index, 4> indices, NarrowAxis rows,
                                   NarrowAxis columns, std::uint32_t count, std::uint32_t groups) {
   using Sum = Accumulator<T>;
-  // Windows before the last one over an element, at most; windows across; windows down over the
-  // group.
+  // `before`: maximum number of windows before the last one that contains an element. `across`,
+  // `down`: windows over a group along the columns and rows.
   constexpr int before = (Taps - 1) / Stride;
   constexpr int across = before + 1;
   constexpr int down = before + 1 + (group - 1) / Stride;

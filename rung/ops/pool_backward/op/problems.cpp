@@ -40,7 +40,7 @@ ValueMaker positions(const PoolAxis& rows, const PoolAxis& columns, std::int64_t
   };
 }
 
-/// Returns values of the magnitude of norms of normal values, some of them 0.
+/// Returns values of the magnitude that norms of normally distributed values have, some of them 0.
 double norm_values(std::int64_t, double uniform) {
   return uniform < 0.1 ? 0 : 0.5 + std::floor(uniform * 8);
 }

@@ -22,7 +22,7 @@ struct GatherLines {
   std::int64_t units;         // rows of dx, of one channel or of all
   bool along_channels;        // contiguous in every tensor: a row of all channels at a time
   std::int64_t rows_at_once;  // rows whose sums fit in L1 together
-  std::int64_t windows;       // dy, quotients or y, and divisors
+  std::int64_t windows;       // length of the lines of dy, of quotients or y, and of divisors
   std::int64_t x;
   std::int64_t sums;
 
