@@ -38,7 +38,7 @@ struct Reach {
   static constexpr int across = 2 * side + 1;
   static constexpr bool centered = is_centered;
   static constexpr int rows = cross_taps == 1 ? 1 : 2;  // rows of y per lane, across the walk
-  static constexpr int seen = rows + cross - 1;         // rows of x under their masks
+  static constexpr int seen = rows + cross - 1;         // rows of x under the masks of these rows
   static constexpr int weights = walk * cross * across;
   static constexpr bool keeps_weights = weights <= 27;  // in registers; others in shared memory
   static constexpr int ahead = cross == 1 ? 2 : 1;      // rows or planes prefetched

@@ -70,7 +70,7 @@ cpu::Tiles tiles_of(const Args& args) {
 template <class S>
 class Lines {
  public:
-  /// `scratch`: room for buffers() lines.
+  /// Borrows `scratch`, which has room for buffers() lines.
   Lines(const Args& args, S* scratch)
       : length(length_of(args)),
         streams(is_direct(args) && worth_streaming(args)),
@@ -199,7 +199,7 @@ class Lines {
         const auto from = stencil_detail::edge_index(first + i, axis.extent, args_.edge);
         line[i] = from < 0 ? S(0) : static_cast<S>(x[from * axis.x]);
       };
-      // In this order: the hardware prefetcher has fetched the row's end before its edge is loaded.
+      // Right edge last: by then the hardware prefetcher has fetched the end of the row.
       for (std::int64_t i = 0; i < begin; ++i) outside(i);
       if (end > begin) {
         load_inside(x + (first + begin) * axis.x, axis.x, line + begin, end - begin);
