@@ -45,7 +45,8 @@ struct Chunk {
 };
 
 Work work(const Transfer::Args& args, const Context&) {
-  // Transfers in either direction and the host's copies overlap; only the first and the last wait.
+  // Transfers in either direction and the host's copies overlap, except for the first and last
+  // chunk.
   const double bytes = bytes_one_way(args);
   const auto chunk = static_cast<double>(chunk_bytes(static_cast<std::int64_t>(bytes)));
   const double threads = Context::cpu().threads();

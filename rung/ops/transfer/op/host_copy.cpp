@@ -36,9 +36,9 @@ void copy_streaming(std::byte* to, const std::byte* from, std::size_t bytes) {
 }  // namespace
 
 void copy_on_host(std::span<const HostCopy> copies, int threads) {
-  // Waking a thread takes microseconds, in which the caller could have copied this much.
+  // Waking a thread takes microseconds, in which the caller could copy this many bytes itself.
   constexpr std::int64_t worth_a_thread = 64 << 10;
-  constexpr std::int64_t page = 4096;  // so that no two threads write to one cache line
+  constexpr std::int64_t page = 4096;  // threads share no cache line
   std::int64_t all = 0;
   for (const HostCopy& copy : copies) all += copy.bytes;
   const auto useful = std::min<std::int64_t>(threads, all / worth_a_thread);

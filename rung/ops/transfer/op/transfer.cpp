@@ -93,8 +93,8 @@ std::vector<Problem> Transfer::bench_problems(Backend backend) {
 Transfer::Call Transfer::make(const Problem& problem, Inputs& inputs) {
   problem.expect(name, problem.extents.size(),
                  {"relu", "sigmoid", "tanh", "gelu", "exp", "silu", "sign"});
-  // In host memory for any backend, and contiguous for any variant; only the variant's alignment is
-  // kept. The operator supports nothing else.
+  // Tensors are in host memory on every backend, and contiguous in every variant, since the
+  // operator accepts nothing else. Only the variant's alignment is kept.
   Variant variant = inputs.variant();
   if (variant.layout != Layout::misaligned) variant.layout = Layout::plain;
   inputs = Inputs(variant, 1, Device{}, inputs.filling());
@@ -132,7 +132,7 @@ void Transfer::invoke(Context& context, Invocation& call, Pick pick) {
   }
   const Tensor given = call.tensors.at("x");
   Tensor x(given.dtype(), given.shape());
-  copy(given, x);  // from the device, where the workbench has put it
+  copy(given, x);  // x is on the device, where the workbench placed it
   call.result = Tensor(given.dtype(), given.shape());
   transfer(context, x, call.result, options, pick);
 }

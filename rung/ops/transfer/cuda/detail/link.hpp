@@ -77,7 +77,7 @@ inline bool is_page_locked(const void* memory) {
 #if defined(__CUDACC__)
   cudaPointerAttributes attributes{};
   if (cudaPointerGetAttributes(&attributes, memory) != cudaSuccess) {
-    cudaGetLastError();  // clears the error: old drivers fail on memory that they do not know
+    cudaGetLastError();  // clears the error: old drivers report one for pageable memory
     return false;
   }
   return attributes.type == cudaMemoryTypeHost;
@@ -105,7 +105,7 @@ class Lane {
   TensorRef device_memory(DType dtype, std::int64_t count) {
     const std::int64_t bytes = count * static_cast<std::int64_t>(size_of(dtype));
     if (memory_.ref().data == nullptr || memory_.shape()[0] < bytes) {
-      memory_ = Tensor();  // frees the old memory first: both might not fit
+      memory_ = Tensor();  // frees the old memory first: old and new together might not fit
       memory_ = Tensor(DType::u8, Extents{bytes}, device_);
     }
     return {memory_.ref().data, dtype, Extents{count}, device_};
@@ -129,7 +129,7 @@ class Lane {
   Tensor memory_;
 };
 
-/// Lanes of a context, which owns them.
+/// Lanes of a context, created on first use and owned by this object.
 struct Lanes {
   std::vector<std::unique_ptr<Lane>> all;
   int host_threads = Context::cpu().threads();
@@ -148,7 +148,7 @@ Void* at(const BasicTensorRef<Void>& tensor, std::int64_t first) {
 
 inline double bytes_one_way(const Transfer::Args& args) { return Transfer::cost(args).bytes / 2; }
 
-/// Returns the work of copies that move `bytes` in sequence, as rounds of fixed size.
+/// Returns the work of copies that move `bytes` in sequence, as rounds of 32 KiB.
 inline Work turns_work(double bytes, std::int64_t launches) {
   constexpr double piece = 32 << 10;
   return {.launches = launches, .rounds = bytes / piece, .path = "link"};
