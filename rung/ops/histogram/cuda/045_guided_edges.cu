@@ -26,8 +26,8 @@ constexpr int min_elements_per_thread = 8;
 constexpr int max_cells = 8192;
 constexpr int min_cells = 32;
 
-/// Cell of a value between the first and the last edge. Only monotonicity matters: each operation
-/// rounds monotonically.
+/// Maps a value between the first and the last edge to its cell. The search needs only
+/// monotonicity, and each operation rounds monotonically.
 template <class Key>
 struct Cells {
   Key low;
@@ -43,7 +43,7 @@ struct Cells {
     return at < static_cast<Key>(count) ? static_cast<int>(at) : count - 1;
   }
 };
-/// Cell of an integer, by a shift.
+/// Maps an integer to its cell, by a shift.
 template <>
 struct Cells<std::int64_t> {
   std::uint64_t low;
@@ -111,8 +111,8 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// Number of cells, and shared memory: as many cells as bins, rounded to a power of two, or as many
-/// as fit beside them.
+/// Number of cells, and bytes of shared memory. There are as many cells as bins, rounded up to a
+/// power of two, or as many as fit beside edges and table.
 struct Plan {
   int cells = 0;
   std::size_t shared_bytes = 0;

@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(tuning.threads, 1)
   PackWalk<tuning.in_flight, T> walk(x);
   // An extra bin for values outside: a conditional addition would be a branch.
   const unsigned* const table = cleared_table((counts.bins + 1) << shift);
-  // In bytes, which makes a counter's address one multiply-add.
+  // Row pitch in bytes, so that a counter's address takes one multiply-add.
   const unsigned row = sizeof(unsigned) << shift;
   const unsigned copy = static_cast<unsigned>(lane_of_thread()) * sizeof(unsigned) & (row - 1);
   const std::uint32_t first = shared_address(table) + copy;

@@ -107,8 +107,9 @@ Support supports(const Histogram::Args& args, const Context&) {
   return require_even(args);
 }
 
-/// Returns the blocks along x per slice: all slices resident together, since one block more would
-/// double the time, but enough that 32-bit counters do not overflow (each slice sees all of x).
+/// Returns the blocks along x per slice: as many as keep all slices resident together, since one
+/// block more would double the time, or more if 32-bit counters could overflow (each slice sees all
+/// of x).
 std::int64_t along_of(const Histogram::Args& args, std::int64_t blocks, std::int64_t slices) {
   return larger(larger<std::int64_t>(blocks / slices, 1),
                 ceil_div(args.size(), std::int64_t{1} << 31));

@@ -92,7 +92,7 @@ auto with_grid(const Histogram::Args& args, const Context& context, int bits, st
                const F& f) {
   return visit_even(args, [&]<class T, class Bins>(const Bins& bins) {
     const auto kernel = histogram_cluster_bins<T, Bins>;
-    // A counter counts what the whole cluster reads: at most 2^31 elements.
+    // A counter may count all elements that its cluster reads: at most 2^31.
     const std::int64_t blocks =
         walking_blocks(context, args.size() << bits, min_elements_per_block << bits, kernel,
                        tuning.threads, bytes);

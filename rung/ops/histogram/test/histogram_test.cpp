@@ -186,7 +186,7 @@ TEST(HistogramSimt, GuidedEdgesFindTheBinsOfASearch) {
 }
 
 TEST(Histogram, RangesOfFloatsAreRoundedFirst) {
-  // Both ends at once: g++ 12 vectorized the two casts away. Doubles that are between two floats.
+  // low and high between two floats, rounded in one call: g++ 12 once optimized the two casts away.
   std::vector<std::int64_t> counts(7);
   const std::vector<float> x(3);
   std::mt19937_64 random(20261125);

@@ -106,9 +106,9 @@ inline void clear_counts(const Histogram::Args& args, Context& context) {
           .dependent = can_depend(context)},
          histogram_clear, Counts::make(args));
 }
-/// Returns whether the launch after clear_counts() may be a dependent one. It may not if counts are
-/// not cleared, because the previous grid may still write x; nor on newer devices, which run the
-/// code for 8.0.
+/// Returns whether the launch after clear_counts() may be a programmatic dependent launch. It may
+/// not if counts are not cleared, because the previous grid may still write x; nor on newer
+/// devices, which run the code for 8.0.
 inline bool counts_cleared_ahead(const Histogram::Args& args, const Context& context) {
   return !args.accumulate && can_depend(context);
 }
@@ -141,8 +141,9 @@ inline Support supports_taught(const Histogram::Args& args, const Context&) {
   return args.even() ? supported : unsupported("only bins of equal width");
 }
 
-/// Returns unsupported also for more than 65,536 elements, which take about a second if all compete
-/// for one bin: waiting threads retry, so attempts grow quadratically.
+/// Returns supported for up to 65,536 elements of a teaching rung's types and bins. More would take
+/// about a second if all compete for one bin: waiting threads retry, so attempts grow
+/// quadratically.
 inline Support supports_competing(const Histogram::Args& args, const Context& context) {
   constexpr std::int64_t most = 65536;
   if (args.size() > most) return unsupported("more than 65,536 elements may compete for minutes");
@@ -222,7 +223,7 @@ inline Support require_table(const Histogram::Args& args, const Context& context
 
 // Work.
 
-/// Returns the rates key: the type's way to find a bin, which determines the speed.
+/// Returns the rates key, by how a value's bin is found: this determines the speed.
 inline std::string_view bins_path(const Histogram::Args& args) {
   switch (args.x.dtype) {
     case DType::u8:
@@ -235,7 +236,7 @@ inline std::string_view bins_path(const Histogram::Args& args) {
       return !args.even() ? "edges" : size_of(args.x.dtype) == 2 ? "16-bit" : "";
   }
 }
-/// Returns the comparisons that find a value's bin.
+/// Returns the number of comparisons that find a value's bin.
 inline std::int64_t searches(const Histogram::Args& args) {
   return args.even() ? 1 : std::bit_width(static_cast<std::uint64_t>(args.bins()));
 }

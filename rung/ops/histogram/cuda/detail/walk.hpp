@@ -103,7 +103,7 @@ class PackWalk {
   Words words_[InFlight];
 };
 
-/// A value's bin, and whether the value is inside the range: for floats without a branch. The
+/// Bin of a value, and whether the value is inside the range. For f32 the bin takes no branch: the
 /// conversion saturates, and the minimum with the last bin is a valid bin for any value.
 struct Place {
   unsigned bin;
