@@ -19,7 +19,8 @@ namespace {
 
 using namespace stencil_cuda;
 
-/// Threads per block, one element each; the smaller tile is for arrays that are followed by hand.
+/// Threads per block, one element each; the smaller tile is for arrays small enough to trace by
+/// hand.
 constexpr int tile = 256;
 constexpr int small_tile = 8;
 

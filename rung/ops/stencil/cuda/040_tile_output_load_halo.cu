@@ -19,7 +19,7 @@ namespace {
 
 using namespace stencil_cuda;
 
-/// Side of the tile of y and of the block; the smaller side is for arrays that are followed by
+/// Side of the tile of y and of the block; the smaller side is for arrays small enough to trace by
 /// hand.
 constexpr int side = 16;
 constexpr int small_side = 8;

@@ -30,7 +30,7 @@ constexpr int pack = 4;              // columns per lane
 constexpr int strip = lanes * pack;  // columns per warp
 
 /// Largest mask of a kernel: rows along the walk, rows across it, columns to either side of the
-/// element. `centered`: the mask has all of these columns, with the element in the middle.
+/// element. `is_centered`: the mask has all of these columns, with the element in the middle.
 /// Otherwise each column is tested, not multiplied by 0, because infinity times 0 is NaN.
 template <int walk_taps, int cross_taps, int columns_beside, bool is_centered>
 struct Reach {
@@ -239,8 +239,8 @@ struct Share {
 };
 template <class R>
 Share share_of(const Stencil::Args& args) {
-  // Several warps per scheduler of a large GPU; `length` stays at least 8 times the taps along the
-  // walk, which limits rows that two warps load.
+  // `wanted`: several warps per scheduler of a large GPU. `length` stays at least 8 times the taps
+  // along the walk, which limits the number of rows that two warps load.
   constexpr std::int64_t wanted = 8448, max_length = 128;
   const Stencil::Axis& walk = args.axis[args.axes < 3 ? 1 : 0];
   const Stencil::Axis& cross = args.axis[args.axes < 3 ? 0 : 1];

@@ -9,8 +9,8 @@
 
 namespace rung::stencil_detail {
 
-/// Returns the index of the element that stands in for index i on an axis of `extent`; -1: no
-/// element, the value is 0.
+/// Returns the index of the element that replaces index i on an axis of `extent` elements; -1 if
+/// the value is 0 instead.
 RUNG_HD RUNG_ALWAYS_INLINE inline std::int64_t edge_index(std::int64_t i, std::int64_t extent,
                                                           StencilEdge edge) {
   if (i >= 0 && i < extent) return i;

@@ -97,8 +97,8 @@ class Reference {
     return 1;
   }
 
-  /// Returns the index of the element that stands in for index i, by repeated reflection; -1: no
-  /// element.
+  /// Returns the index of the element that replaces index i, by repeated reflection; -1 if the
+  /// value is 0 instead.
   [[nodiscard]] std::int64_t inside(std::int64_t i, std::int64_t extent) const {
     while (i < 0 || i >= extent) {
       switch (args_.edge) {

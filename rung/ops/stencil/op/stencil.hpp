@@ -30,10 +30,10 @@ struct RUNG_API Stencil {
 
   struct Call {
     ConstTensorRef x = {};
-    ConstTensorRef mask = {};                             // or
+    ConstTensorRef mask = {};                             // or vectors, or a window
     ConstTensorRef across = {}, down = {}, through = {};  // along the last axis, the one before ...
     TensorRef y = {};
-    Extents window = {};  // or
+    Extents window = {};  // without mask and vectors
     Extents anchor = {};
     StencilEdge edge = StencilEdge::zero;
     bool convolution = false;
@@ -82,8 +82,8 @@ struct RUNG_API Stencil {
 
   static Cost cost(const Args& args);
   static void reference(const Args& args, Oracle& oracle);
-  /// Returns the operations of the oracle: in each iteration, of all rows that the judged rows
-  /// depend on.
+  /// Returns the operations of the oracle, which computes, in each iteration, all rows that the
+  /// judged rows depend on.
   static double reference_operations(const Args& args, double share);
   static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
   static std::vector<Problem> check_problems(Backend backend);
