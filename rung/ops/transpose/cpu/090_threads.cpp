@@ -76,7 +76,8 @@ void in_blocks(const Transpose::Args& args, int threads, const Kernel& kernel) {
 /// Calls kernel(rank, block) for panels with non-temporal stores.
 template <class Kernel>
 void in_panels(const Transpose::Args& args, int threads, const Kernel& kernel) {
-  // A thread's share may start at any band boundary: long enough to amortize the startup of a band.
+  // A thread's blocks may start at any band boundary, so bands are long enough to amortize their
+  // startup.
   constexpr std::int64_t bands = 32, lines_per_band = 3;
   const Grid grid = streaming_grid(args.moves, bands * lines_per_band * tile_side_of(args.moves));
   cpu::run_shares(threads, [&](const cpu::Team& team) {

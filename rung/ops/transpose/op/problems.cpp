@@ -101,7 +101,7 @@ std::vector<Problem> Transpose::check_problems(Backend backend) {
       "f64 2x14x13,order=210",
   });
   if (backend == Backend::simt) return problems;
-  // Larger than one cache block and one thread's share.
+  // Matrices larger than one cache block, with work for several threads.
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 1100x300",
       "f32 257x2100",

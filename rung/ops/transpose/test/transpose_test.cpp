@@ -232,8 +232,9 @@ TEST_P(TransposeOn, ErrorsNameArgumentValueAndWhatIsAccepted) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, TransposeOn, backends, name_of_backend);
 
-/// Checks 17 MiB and more, with non-temporal stores on a CPU and uneven shares of threads: rows of
-/// y on lines and not, rows of x that map to one set of a cache and not.
+/// Checks 17 MiB and more, with non-temporal stores on a CPU and work divided unevenly among
+/// threads: rows of y that start on cache lines or not, rows of x that map to one set of a cache or
+/// not.
 TEST(TransposeLarge, StreamsAndSharesExactly) {
   for (const auto& [rows, columns] : {std::pair{2112, 2112}, std::pair{2101, 2115},
                                       std::pair{2112, 2048}, std::pair{2101, 2048}}) {
@@ -253,7 +254,7 @@ TEST(TransposeLarge, StreamsAndSharesExactly) {
   }
 }
 
-/// Checks pixels to planes and back, with planes on lines and not.
+/// Checks pixels to planes and back, with planes that start on cache lines or not.
 TEST(TransposeLarge, PixelsAndPlanesStreamExactly) {
   for (const auto& [type, channels] : {std::pair{DType::f32, 2}, std::pair{DType::f32, 3},
                                        std::pair{DType::f32, 4}, std::pair{DType::u8, 3}}) {

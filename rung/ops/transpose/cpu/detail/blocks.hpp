@@ -188,11 +188,12 @@ inline Grid streaming_grid(const Moves& m, std::int64_t rows) {
 }
 inline constexpr std::int64_t any_rows = std::int64_t{1} << 62;
 
-/// 020: partitions any problem into blocks of 32 x 32 elements; moves some of them.
+/// Returns the partition of any problem into blocks of 32 x 32 elements; move_blocks() moves some
+/// of them. Rung 020.
 Grid element_grid(const Moves& m);
 void move_blocks(const Transpose::Args& args, cpu::Range blocks);
-/// 030: transposes matrices of at least a tile in each direction, in whole 16-byte groups of
-/// columns.
+/// Transposes matrices of at least a tile in each direction, in whole 16-byte groups of columns.
+/// Rung 030.
 void transpose_tiles(const Block& block, const Batch& batch = {});
 /// Transposes the remainder of whole tiles: the last columns of some rows, as whole 16-byte groups
 /// that overlap finished columns (4096x65 f32: 37 us instead of 40 for a full tile), and the last
@@ -215,14 +216,14 @@ inline void transpose_last_rows(const Block& b) {
   transpose_tiles({b.x + row * b.x_row, b.y + row * b.element_bytes, b.x_row, b.y_row, side,
                    b.columns, b.element_bytes});
 }
-/// 035: as transpose_tiles(), through a buffer in L1.
+/// Transposes like transpose_tiles(), through a buffer in L1. Rung 035.
 void transpose_staged(const Block& block);
-/// 040, 045: as transpose_tiles(), with non-temporal stores and a fence after them, for up to
-/// panel_columns() columns. 040 needs panel_scratch bytes, aligned to a line.
+/// Transpose like transpose_tiles(), with non-temporal stores and a fence after them, for up to
+/// panel_columns() columns. Rungs 040, which needs panel_scratch bytes, aligned to a line, and 045.
 void stream_along(const Block& block, std::byte* scratch);
 void stream_down(const Block& block);
-/// shapes/: kernels for is_narrower_than_tile(), is_pixels(), and runs, which are divided into
-/// units.
+/// Kernels of shapes/, for is_narrower_than_tile(), for is_pixels(), and for runs, which are
+/// divided into units.
 void transpose_narrow(const Block& block, const Batch& batch = {});
 void transpose_pixels(const Block& block, bool streams, const Batch& batch = {});
 std::int64_t run_units(const Moves& m);

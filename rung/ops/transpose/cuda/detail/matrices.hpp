@@ -81,7 +81,7 @@ struct Matrices {
   }
 
   /// Returns the column of tiles of a block, given the number of blocks across. If rows of x
-  /// collide, odd blocks take the far half of x: concurrent columns are half a row apart.
+  /// collide, odd blocks process the far half of x: concurrent columns are half a row apart.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE int column_of_tiles(unsigned block,
                                                                unsigned blocks) const {
     const unsigned column = colliding_rows ? block / 2 + block % 2 * ((blocks + 1) / 2) : block;

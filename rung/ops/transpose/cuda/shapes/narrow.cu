@@ -46,7 +46,8 @@ template <class T>
 using Unit = std::conditional_t<sizeof(T) <= 4, std::uint32_t, T>;
 template <class T>
 constexpr int together = sizeof(Unit<T>) / sizeof(T);
-/// Returns the units that cover a piece of a plane, which may start and end within a unit.
+/// Returns the number of units that cover a piece of a plane, which may start and end within a
+/// unit.
 template <class T>
 RUNG_HD constexpr int units_of(int piece) {
   return piece / together<T> + (together<T> > 1 ? 1 : 0);
@@ -59,7 +60,7 @@ constexpr int piece_of(int planes) {
   return smaller(line, (units - 1) * together<T>) / 16 * 16;
 }
 
-/// This block's piece of the line.
+/// Piece of the line that this block moves.
 template <class T>
 struct Piece {
   const Byte *x, *y;

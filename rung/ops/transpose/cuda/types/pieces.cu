@@ -87,7 +87,7 @@ struct Pieces {
   Cut cut;
 };
 
-/// This block's tile: its start, and how much of it exists.
+/// Tile of this block: its start in x and y, and its extents, clipped to the matrix.
 template <class T>
 struct PieceTile {
   const T* x;
