@@ -9,7 +9,7 @@ import sys
 
 
 def names(path):
-    """The list __all__ of a file."""
+    """Returns the list __all__ of a file."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == ["__all__"]:
             return ast.literal_eval(node.value)

@@ -17,7 +17,7 @@ SYSTEM = ("libc6", "libgcc-s1", "libstdc++6")  # of every system, never copied
 
 
 def libraries(binaries):
-    """Returns the paths of the shared libraries that binaries load, those of rung left out."""
+    """Returns the paths of the shared libraries that binaries load, without rung's own."""
     found = set()
     for binary in binaries:
         out = subprocess.run(["ldd", binary], capture_output=True, text=True, check=False).stdout
@@ -26,8 +26,8 @@ def libraries(binaries):
 
 
 def packages_of(paths):
-    """Returns the names of the Debian packages that own files, by file; those that none owns are left out."""
-    # Packages name a file in /lib as /lib/x or as /usr/lib/x.
+    """Returns the names of the Debian packages that own files, by file; omits files that no package owns."""
+    # Packages list a file in /lib as /lib/x or as /usr/lib/x.
     known = {}
     for path in paths:
         for name in {str(path), str(path.resolve())}:
@@ -44,7 +44,7 @@ def packages_of(paths):
 
 
 def text_of(package):
-    """Returns the license text of a package with the licenses that it refers to; None where it has none."""
+    """Returns the license text of a package, with the licenses that it refers to; None if the package has no text."""
     path = DOCUMENTS / package / "copyright"
     if not path.exists():
         return None
@@ -61,7 +61,7 @@ def collect(folder, binaries):
     owners = packages_of(paths)
     packages = {path.resolve().name: owners.get(path) for path in paths}
     index = {}
-    # A peer on Eigen is a library of its own, which a build may leave out.
+    # A peer that uses Eigen is a separate library, which a build may omit.
     headers = [*HEADERS, *(["libeigen3-dev"] if any("eigen" in pathlib.Path(one).name for one in binaries) else [])]
     for library, package in [*packages.items(), *((f"({name})", name) for name in headers)]:
         if package in SYSTEM:

@@ -33,7 +33,7 @@ class Rung(tuple):
 
 
 def operators():
-    """Names and formulas of all operators, as a dict.
+    """Returns the names and formulas of all operators, as a dict.
 
     >>> "softmax" in rung.operators()
     True
@@ -42,7 +42,7 @@ def operators():
 
 
 def rungs(operator, backend=None):
-    """The rungs of an operator, sorted by backend and step; of one backend where that is given.
+    """Returns the rungs of an operator, sorted by backend and step; with `backend`, of this backend only.
 
     >>> rung.rungs("softmax", "cpu")[0].name
     'naive'
@@ -61,11 +61,10 @@ def available(backend):
 
 
 def copy(x, out=None):
-    """Copies the elements of x to out, whatever the strides of either and on whatever devices; returns out.
+    """Copies the elements of x to out, for any strides and devices of either; returns out.
 
-    x: of any type that rung knows, up to 8 axes. out: of the shape and type of x, apart from it in memory, of another
-    library or on another device too; left out, a C-contiguous array of the kind of x. Waits for the streams of the
-    arrays and for the result.
+    x: any type that rung supports, up to 8 axes. out: shape and type of x, without overlap, from any library and on any
+    device; default: a C-contiguous array of the kind of x. Waits for the streams of both arrays and for the result.
 
     Raises Error for shapes and types that differ, arrays that overlap, and elements of out that share memory.
 
@@ -80,7 +79,7 @@ def copy(x, out=None):
 
 
 def _absent(name, operator, built):
-    """Makes a function that raises Error, in place of one of an operator that this build leaves out."""
+    """Returns a function that raises Error, in place of a function of an operator that this build omits."""
     def function(*args, **options):
         raise Error(f"{name}: this build of rung has no operator {operator}, it has {', '.join(built) or 'none'}; "
                     f"build it with -DRUNG_OPERATORS=\"{';'.join([*built, operator])}\", or without this option for "
@@ -90,7 +89,7 @@ def _absent(name, operator, built):
 
 
 def __getattr__(name):
-    """The operators' functions and the package's modules, imported when first used (PEP 562)."""
+    """Imports the operators' functions and the package's modules on first use (PEP 562)."""
     import importlib
 
     from rung._ops import ABSENT, NAMES

@@ -4,7 +4,7 @@ import sys
 
 
 class Error(ValueError):
-    """A call that rung refuses, or that failed. The text names the argument, its value and what is accepted.
+    """A call that rung rejects, or that failed. The text names the argument, its value and the accepted values.
 
     code: "invalid_argument", "unsupported", "not_available", "out_of_memory", "io", "device" or "internal".
 
@@ -23,14 +23,14 @@ class Error(ValueError):
 
 
 class OutOfMemoryError(Error, MemoryError):
-    """Memory of the device or of the host did not suffice. A MemoryError too."""
+    """The device or the host has too little memory. Also a MemoryError."""
 
 
 def in_terms_of_caller(message):
-    """Returns the library's message with the names of the Python function that was called and of its arguments.
+    """Returns the library's message with the names of the called Python function and its arguments.
 
-    "elementwise: z is 4" becomes "add: out is 4". The extension module calls this while a call fails; the frame above
-    is the function of rung._ops that made the call.
+    "elementwise: z is 4" becomes "add: out is 4". The extension module calls this function while a call fails; the
+    frame above is the function of rung._ops that made the call.
     """
     frame = sys._getframe(1)
     module = frame.f_globals
@@ -41,7 +41,7 @@ def in_terms_of_caller(message):
     if head != operator and head not in module["__all__"]:
         return message
     while frame.f_code.co_name not in module["__all__"] and frame.f_back and frame.f_back.f_globals is module:
-        frame = frame.f_back  # a helper of the module
+        frame = frame.f_back  # a helper function of the module
     code = frame.f_code
     parameters = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
     for given, names in module.get("_RENAMED", {}).items():

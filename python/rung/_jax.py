@@ -6,7 +6,7 @@ from typing import Any
 
 
 class _Exported:
-    """What jax.dlpack.from_dlpack() reads: a capsule, and where its memory is."""
+    """Source for jax.dlpack.from_dlpack(): a capsule, and the device of its memory."""
 
     def __init__(self, capsule: Any, device: tuple[int, int]) -> None:
         self._capsule = capsule
@@ -20,8 +20,8 @@ class _Exported:
 
 
 def adopt(capsule: Any, kind: int, index: int) -> Any:
-    """A jax.Array of the capsule's tensor; kind and index of its device as DLPack numbers them. The work that writes
-    the tensor has ended."""
+    """Returns a jax.Array of the capsule's tensor; `kind` and `index` are DLPack's numbers of its device. The tensor
+    must be complete: the work that writes it has ended."""
     from jax import dlpack
 
     return dlpack.from_dlpack(_Exported(capsule, (kind, index)))

@@ -39,7 +39,7 @@ def ladder_bars(rows):
 
 
 def _position(row):
-    """Return (operations, bytes) of a rung: counted, or as declared where it did not run."""
+    """Return (operations, bytes) of a rung: counted, or declared if it did not run."""
     found = {point["bytes_are"]: point for point in row["roofline"]}
     point = found.get("counted") or found.get("declared")
     return (point["operations"], point["bytes"]) if point and point["bytes"] and point["operations"] else None
@@ -60,7 +60,7 @@ def roofline(chip, rows, measured=None):
     for row in rows:
         position = _position(row)
         seconds = (row["bound"] or {}).get("seconds") if measured is None else _measured_seconds(measured, row)
-        # An extrapolated bound is of another problem than the bytes.
+        # An extrapolated bound belongs to another problem than the bytes.
         if measured is None and row["bound"] and row["bound"]["extrapolated"]:
             seconds = None
         if position and seconds:

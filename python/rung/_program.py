@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program `rung`: where it is, and what it answers as JSON.
+"""The program `rung`: its location, and its JSON output.
 
 Nothing here needs the extension module.
 """
@@ -50,7 +50,7 @@ def program():
         if os.access(path, os.X_OK):
             return str(path)
     found = shutil.which("rung")
-    # The console script of this package is found there, too: it would only come back here.
+    # PATH also leads to this package's console script, which would call itself here.
     if found and not _is_script(found):
         return found
     raise error("the program rung is not found beside the package or on PATH; install the package, or set RUNG_PROGRAM "
@@ -61,7 +61,7 @@ def _is_script(path):
     try:
         with open(path, "rb") as file:
             return file.read(2) == b"#!"
-    except OSError:  # it may be executable alone
+    except OSError:  # the file may be executable, but not readable
         return False
 
 
@@ -78,7 +78,7 @@ def main():
 
 
 class _Progress:
-    """Reads what the program prints on standard error: its progress, and messages."""
+    """Parser of the program's standard error: progress lines and messages."""
 
     def __init__(self, report):
         self._report = report
@@ -88,7 +88,7 @@ class _Progress:
 
     def feed(self, data, final=False):
         lines = re.split(r"[\r\n]+", self._rest + self._decoder.decode(data, final))
-        # A drawn line ends with "erase to the end", not with a newline.
+        # A progress line ends with the control sequence "erase to end of line", not with a newline.
         self._rest = "" if final or lines[-1].endswith("\x1b[K") else lines.pop()
         for line in lines:
             self._take(_CONTROL.sub("", line).rstrip())
@@ -101,7 +101,7 @@ class _Progress:
             self.messages.append(line)
 
     def message(self):
-        """Return what was wrong, without the program's name."""
+        """Return the error messages, without the program's name."""
         errors = [line.removeprefix("rung: ") for line in self.messages if line.startswith("rung: ")]
         return "\n".join(errors or self.messages)
 
@@ -117,7 +117,7 @@ def _terminal():
 
 
 def _stop(child):
-    """End a child that was not waited for: as Ctrl-C does, then by force."""
+    """End a child that is still running: by SIGINT, as Ctrl-C does, then by SIGKILL."""
     for sent, seconds in ((signal.SIGINT, 0.5), (signal.SIGINT, 1), (signal.SIGKILL, None)):
         if child.poll() is not None:
             return
@@ -137,7 +137,7 @@ def _call(command, report):
     ours, theirs = _terminal()
     try:
         with tempfile.TemporaryFile() as output:
-            # A session of its own: Ctrl-C reaches this process alone, which then ends the child.
+            # A separate session: Ctrl-C reaches this process alone, which then ends the child.
             try:
                 child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=theirs,
                                          env=environment, start_new_session=True)
@@ -147,7 +147,7 @@ def _call(command, report):
             theirs = -1
             try:
                 while True:
-                    # A grandchild may hold the terminal open: the child's end is looked for, too.
+                    # A grandchild may hold the terminal open, so the loop also polls for the child's end.
                     ready = select.select([ours], [], [], 0.1)[0]
                     if not ready and child.poll() is not None:
                         break
@@ -171,9 +171,9 @@ def _call(command, report):
 def run(*arguments, progress=None, file=False):
     """Run `rung ARGUMENTS... --json` and return what it printed, parsed.
 
-    `progress` is called with the share that is done and what is being done: `progress(0.25, "f32 64x64")`. True shows
-    a line on the terminal or in the notebook, False shows nothing, and None shows it where a person would see it.
-    `file` is for commands that write their JSON to a file, `--json FILE`.
+    `progress` is a function that is called with the fraction done and the current item: `progress(0.25, "f32 64x64")`.
+    True shows a line on the terminal or in the notebook, False shows nothing, and None shows the line only if the
+    output is interactive. `file` is for commands that write their JSON to a file, `--json FILE`.
 
     Raises rung.Error with the program's message. Ctrl-C ends the program, too.
     """
@@ -181,13 +181,13 @@ def run(*arguments, progress=None, file=False):
     command = [program(), *map(str, arguments)]
     with notebook.progress_line(progress) as report, tempfile.TemporaryDirectory() as folder:
         written = os.path.join(folder, "rung.json")
-        # Last: it may take a value.
+        # --json comes last, since it may take a value.
         command += ["--json", written] if file else ["--json"]
         status, output, said = _call(command, report)
         if status in (0, 1) and file:
             with open(written, "rb") as result:
                 output = result.read()
-    # 1 is that a result was wrong, which the JSON tells.
+    # Status 1 means a wrong result, which the JSON reports.
     if status not in (0, 1):
         ended = f"rung {arguments[0]} ended by signal {-status}" if status < 0 else f"rung {arguments[0]} failed"
         raise error(said.message() or ended, _CODES.get(status, "internal"))

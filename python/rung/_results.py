@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of a ladder's methods: rows with the keys of docs/json.md, as a table, a pandas frame and a plot."""
+"""Results of a ladder's methods: rows with the keys of docs/json.md, as table, pandas frame and plot."""
 from rung.notebook import html_table, number, percent, si, text_table
 
 
@@ -12,9 +12,9 @@ def _pandas():
 
 
 class Result:
-    """Rows of a command: a sequence of dicts. `data` is all that the command printed."""
+    """Rows of a command: a sequence of dicts. `data` is the command's whole output."""
 
-    _columns = ()  # (heading, text of a row); a heading with ">" is aligned to the right
+    _columns = ()  # (heading, text of a row); a heading that begins with ">" is aligned to the right
 
     def __init__(self, data):
         self.data = data
@@ -27,7 +27,7 @@ class Result:
         return iter(self.rows)
 
     def __getitem__(self, key):
-        """Return a row by its number, or the first of a rung by its name."""
+        """Return a row by its index, or the first row of a rung by its name."""
         if not isinstance(key, str):
             return self.rows[key]
         for row in self.rows:
@@ -54,12 +54,12 @@ class Result:
         return html_table(*self._table(), self._caption())
 
     def to_pandas(self):
-        """Return the rows as a pandas.DataFrame: a column per key, those of nested objects with dots."""
+        """Return the rows as a pandas.DataFrame: one column per key; keys of nested objects are joined by dots."""
         return _pandas().json_normalize(self.rows)
 
 
 def _step(row):
-    """Return a rung's number in the ladder, "shape" or "type" of one beside the ladder, or ""."""
+    """Return a rung's number in the ladder, "shape" or "type" for a rung beside the ladder, or ""."""
     return row["kind"] if row.get("kind") in ("shape", "type") else str(row["step"] or "")
 
 
@@ -80,12 +80,12 @@ class BenchResult(Result):
 
     @property
     def problems(self):
-        """The problems, in the order in which they were timed."""
+        """The problems, in the order of timing."""
         return list(dict.fromkeys(row["problem"] for row in self.rows))
 
     @property
     def fastest(self):
-        """Returns, by problem, the row of our fastest version."""
+        """Returns the row of our fastest version, by problem."""
         timed = [row for row in self.rows if row["seconds"] is not None and not row["peer"] and row["rung"] != "best"]
         return {problem: min((row for row in timed if row["problem"] == problem), key=lambda row: row["seconds"])
                 for problem in dict.fromkeys(row["problem"] for row in timed)}
@@ -105,7 +105,7 @@ class BenchResult(Result):
 
 
 class CheckResult(Result):
-    """Cases of every rung, passed and failed: `rung check`. True if none failed."""
+    """Passed and failed cases of every rung: `rung check`. True if none failed."""
 
     _columns = (
         ("rung", lambda row: row["rung"]),
@@ -118,11 +118,11 @@ class CheckResult(Result):
 
     def __init__(self, data):
         super().__init__({**data, "rows": data["rungs"]})
-        self.failures = data["failures"]  # each with the command that repeats it
+        self.failures = data["failures"]  # each with the command that reproduces it
 
     @property
     def is_good(self):
-        """Returns whether every case passed, or was skipped for a reason."""
+        """Returns whether every case passed, or was skipped for a stated reason."""
         return self.data["failed"] == 0 and self.data["complete"]
 
     def __bool__(self):
@@ -145,7 +145,7 @@ def _conflicts(row):
 
 
 class ExplainResult(Result):
-    """Counts of what each rung did on the simulated GPU, and the bound on its time: `rung explain`."""
+    """Operations of each rung, counted on the simulated GPU, and the bound on its time: `rung explain`."""
 
     _columns = (
         (">step", _step),
@@ -171,17 +171,17 @@ class ExplainResult(Result):
         return f"{self.data['op']}, {self.problem}, under the roofs of {self.chip['name']}{at}"
 
     def roofline(self, measured=None):
-        """Return an altair.Chart: the chip's roofs, and each rung at its operations per byte counted.
+        """Return an altair.Chart: the chip's roofline, and each rung at its counted operations per byte.
 
-        A point's height is the rate at the bound or, with a BenchResult of the same problem as `measured`, the rate
-        that was measured. Needs `pip install rung[plot]`.
+        A point's height is the rate at the bound or, if `measured` is a BenchResult of the same problem, the measured
+        rate. Needs `pip install rung[plot]`.
         """
         from rung import _plots
         return _plots.roofline(self.chip, self.rows, measured.rows if measured is not None else None)
 
 
 class SurveyResult(Result):
-    """Random problems, and how far the public call is from the best of each: `rung survey`."""
+    """Random problems, with the ratio of the public call's time to the best time of each: `rung survey`."""
 
     _columns = (
         ("problem", lambda row: row["problem"]),
@@ -197,7 +197,7 @@ class SurveyResult(Result):
 
     @property
     def faults(self):
-        """The rows that have a fault."""
+        """The rows with a fault."""
         return [row for row in self.rows if row["fault"]]
 
     def _caption(self):

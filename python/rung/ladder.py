@@ -22,18 +22,18 @@ class Rung:
 
     operator: str
     name: str
-    step: int  # place in the ladder; 0 of what is no step
+    step: int  # number in the ladder; 0 if the rung is no step
     backend: str  # "cpu", "cuda", "simt" or "opencl"
-    file: str  # from the root of the source tree
-    after: str  # the rung that it improves on; "" of the first
+    file: str  # relative to the root of the source tree
+    after: str  # the rung that it improves; "" for the first
     idea: str
-    header: dict = field(repr=False)  # Idea, Changes, Cost ... of the file's first lines
+    header: dict = field(repr=False)  # Idea, Changes, Cost ... from the file's header
     is_peer: bool = False  # a vendor's library
-    is_teaching: bool = False  # there to be read: no call picks it
+    is_teaching: bool = False  # for reading only: no call selects it
     is_available: bool = True
-    why_not: str = ""  # why it cannot run here
-    about: str = ""  # of a peer: its version
-    kind: str = "step"  # "step" or "peer"; beside the ladder "shape", for a family of shapes, or "type"
+    why_not: str = ""  # the reason if it cannot run here
+    about: str = ""  # version of a peer
+    kind: str = "step"  # "step" or "peer"; for rungs beside the ladder "shape" (a family of shapes) or "type"
 
     @property
     def source(self):
@@ -61,7 +61,7 @@ def _option(name, value):
 
 
 def _names(rungs):
-    """Return the names of rungs, which are given as names or as Rung, alone or in a list."""
+    """Return the names of rungs, given as names or Rung objects, single or in a list."""
     if isinstance(rungs, (str, Rung)):
         rungs = [rungs]
     return [str(rung) for rung in rungs]
@@ -70,9 +70,9 @@ def _names(rungs):
 class Ladder:
     """The rungs of an operator, from the textbook loop to the fastest.
 
-    A sequence of Rung in the ladder's order, without the vendors' libraries, which are in `peers`; a rung is also
-    found by its name: `ladder["shared_tile"]`. Where the library has CUDA, a CUDA rung is in it for "cuda" and for
-    "simt", the simulated GPU.
+    A sequence of Rung in the ladder's order. The vendors' libraries are not part of it but in `peers`. A rung is also
+    found by its name: `ladder["shared_tile"]`. If the library has CUDA, a CUDA rung appears for "cuda" and for "simt",
+    the simulated GPU.
 
     >>> import rung
     >>> ladder = rung.ladder("reduce")
@@ -93,7 +93,7 @@ class Ladder:
         self.peers = tuple(one for one in rungs if one.is_peer)
 
     def on(self, backend):
-        """Return the ladder's part on "cpu", "cuda", "simt" or "opencl"."""
+        """Return the ladder's rungs on "cpu", "cuda", "simt" or "opencl"."""
         return Ladder(self.operator, backend)
 
     def __len__(self):
@@ -129,10 +129,10 @@ class Ladder:
     # --- commands ---------------------------------------------------------------------------------------------------
 
     def check(self, problem=None, *, rung=None, backend=None, threads=None, brief=None, progress=None):
-        """Hold every rung, or one, to the operator's reference; return a CheckResult.
+        """Compare every rung, or one, with the operator's reference; return a CheckResult.
 
-        Without a problem, many small ones, and each in one layout and kind of values only (`brief`; False: in all).
-        On the simulated GPU, data races and bad accesses are looked for, too.
+        Without a problem, checks many small ones, each in one layout and with one kind of values only (`brief`; False:
+        in all). On the simulated GPU, also detects data races and invalid accesses.
         """
         target = self.operator if rung is None else f"{self.operator}/{rung}"
         brief = problem is None if brief is None else brief
@@ -143,8 +143,8 @@ class Ladder:
     def bench(self, problem=None, rungs=None, *, backend=None, threads=None, rounds=None, progress=None):
         """Time the rungs, the public call ("best") and the vendors' libraries; return a BenchResult.
 
-        `problem` is one, as in "f32 1024x1024x1024", or a list; `rungs` are names or Rung; `rounds` is how often each
-        version is timed.
+        `problem` is a text such as "f32 1024x1024x1024", or a list; `rungs` are names or Rung objects; `rounds` is the
+        number of timings per version.
         """
         problems = [problem] if isinstance(problem, str) else list(problem or [])
         arguments = ["bench", self.operator, *problems, *_option("--backend", backend or self.backend)]
@@ -156,7 +156,8 @@ class Ladder:
     def explain(self, problem=None, *, rung=None, backend=None, at=None, gpu=None, progress=None):
         """Run the rungs, or one, on the simulated GPU and count what they do; return an ExplainResult.
 
-        `at` is a larger problem that counts are extrapolated to, `gpu` the one whose roofs bound the time ("h200").
+        `at` is a larger problem to which counts are extrapolated, `gpu` the GPU whose roofline bounds the time
+        ("h200").
         """
         target = self.operator if rung is None else f"{self.operator}/{rung}"
         return ExplainResult(_program.run(
@@ -167,7 +168,7 @@ class Ladder:
                progress=None):
         """Time the public call on random problems, beside the libraries and every other rung; return a SurveyResult.
 
-        `pattern` has ranges and alternatives, as in "(f32|bf16) 1..4096x1..64"; `seconds` bounds the time.
+        `pattern` has ranges and alternatives, such as "(f32|bf16) 1..4096x1..64"; `seconds` limits the time.
         """
         patterns = [pattern] if isinstance(pattern, str) else list(pattern or [])
         return SurveyResult(_program.run(
@@ -177,7 +178,7 @@ class Ladder:
 
 
 class _Module(types.ModuleType):
-    """This module, which is called: rung.ladder is a name of the package as its functions are."""
+    """This module as a callable: the package's name rung.ladder is both module and function."""
 
     def __call__(self, operator):
         """Return the Ladder of an operator, as in rung.ladder("gemm")."""

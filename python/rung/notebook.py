@@ -5,7 +5,7 @@ import html
 import sys
 import time
 
-_SECONDS_BETWEEN = 0.2  # updates of a line: more only flicker
+_SECONDS_BETWEEN = 0.2  # minimum between two updates of a line: more updates only flicker
 
 
 def is_notebook():
@@ -16,13 +16,13 @@ def is_notebook():
 
 
 def bar(share, doing, width=24):
-    """Return a line of text: a bar, a percentage, and what is being done."""
+    """Return a line of text: a bar, a percentage, and the current item."""
     filled = min(width, max(0, int(share * width)))
     return f"[{'#' * filled}{'.' * (width - filled)}] {share:4.0%}  {doing}"
 
 
 class _Line:
-    """One line of standard error that is drawn again, and wiped at the end."""
+    """One line of standard error that is redrawn, and erased at the end."""
 
     def __init__(self):
         self._drawn_at = 0.0
@@ -47,7 +47,7 @@ class _Line:
 
 
 class _Cell(_Line):
-    """Shows progress in the output of a notebook's cell."""
+    """Progress in the output of a notebook's cell."""
 
     _handle = None
 
@@ -67,7 +67,7 @@ class _Cell(_Line):
 
 @contextlib.contextmanager
 def progress_line(progress):
-    """Give the function that is called with progress: the caller's, one that draws a line, or one that does nothing."""
+    """Yield the progress function: the caller's, one that draws a line, or one that does nothing."""
     if callable(progress):
         yield progress
         return
@@ -91,7 +91,7 @@ def si(value, unit):
     if value == 0:
         return f"0 {unit}"
     for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""), (1e-3, "m"), (1e-6, "u")):
-        # Rounded first: 999.9 us is 1.00 ms.
+        # Rounds first: 999.9 us is 1.00 ms.
         if abs(float(f"{value:.3g}")) >= factor:
             break
     else:
@@ -102,12 +102,12 @@ def si(value, unit):
 
 
 def percent(share):
-    """Return a share as text, "" for None."""
+    """Return a fraction as a percentage; "" for None."""
     return "" if share is None else f"{100 * share:.1f} %"
 
 
 def number(value):
-    """Return a number as text: whole ones with commas, others with three digits, "" for None."""
+    """Return a number as text: integers with thousands separators, others with three digits, "" for None."""
     if value is None:
         return ""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -118,7 +118,7 @@ def number(value):
 
 
 def text_table(columns, rows):
-    """Return rows of text below their headings. A heading that begins with ">" has its column aligned to the right."""
+    """Return rows of text below their headings. A column whose heading begins with ">" is aligned to the right."""
     lines = [[name.removeprefix(">") for name in columns], *rows]
     widths = [max((len(line[i]) for line in lines), default=0) for i in range(len(columns))]
     right = [name.startswith(">") for name in columns]
@@ -131,7 +131,7 @@ def text_table(columns, rows):
 
 
 def html_table(columns, rows, caption="", faint=()):
-    """Return the same as an HTML table; rows whose numbers are in `faint` are drawn in gray."""
+    """Return the rows as an HTML table; rows whose index is in `faint` are gray."""
     align = ['right' if name.startswith(">") else 'left' for name in columns]
 
     def line(cells, tag, style=""):

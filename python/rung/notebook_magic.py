@@ -20,7 +20,7 @@ from .cuda import _compile, _source, functions_of
 
 
 def run_program(source: str, words: List[str]) -> int:
-    """Runs a program by `rung emulate`, whose output, findings too, goes to sys.stdout. Returns the exit code."""
+    """Runs a program by `rung emulate`; its output, including findings, goes to sys.stdout. Returns the exit code."""
     with tempfile.TemporaryDirectory(prefix="rung-cell-") as folder:
         with open(os.path.join(folder, "cell.cu"), "w", encoding="utf-8") as file:
             file.write(source)
@@ -43,7 +43,7 @@ def run_program(source: str, words: List[str]) -> int:
 
 
 def cuda_cell(line: str, cell: str, namespace: Dict[str, Any]) -> None:
-    """Compiles a cell; puts its kernels into the namespace, or runs it where it has a main()."""
+    """Compiles a cell and adds its kernels to the namespace; runs the cell instead if it has a main()."""
     words = shlex.split(line)
     if re.search(r"\bmain\s*\(", _source.blanked(cell)):
         code = run_program(cell, words)

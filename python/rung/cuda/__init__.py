@@ -58,7 +58,7 @@ class RawModule:
             raise TypeError(f"options: given the string {options!r}, accepted is a tuple of strings")
         if name_expressions is not None and backend == "nvcc":
             raise ValueError("nvcc backend does not support name_expressions")
-        del translate_cucomplex, jitify  # cuComplex.h is there as it is
+        del translate_cucomplex, jitify  # cuComplex.h is available unchanged
         if code is None:
             code, label = Path(path).read_text(encoding="utf-8"), str(path)  # type: ignore[arg-type]
         else:
@@ -73,7 +73,7 @@ class RawModule:
         self._module.compile()
 
     def get_function(self, name: str) -> "RawKernel":
-        """Returns the kernel of this symbol, or of this name expression."""
+        """Returns the kernel with this symbol or name expression."""
         return RawKernel._of(self._module, name, self._cooperative)  # pylint: disable=protected-access
 
     def get_global(self, name: str) -> DeviceMemory:
@@ -95,7 +95,7 @@ class RawKernel(_Kernel):
         kernel = cls.__new__(cls)
         _Kernel.__init__(kernel, module, name)
         kernel._cooperative = cooperative
-        kernel.entry(_current())  # raises where there is none
+        kernel.entry(_current())  # raises if there is none
         return kernel
 
     def __call__(self, grid: Sequence[int], block: Sequence[int], args: Sequence[Any], *, shared_mem: int = 0,
@@ -113,7 +113,7 @@ class RawKernel(_Kernel):
 
     @property
     def attributes(self) -> Dict[str, int]:
-        """Attributes of the kernel, by CuPy's names. Registers are not counted: num_regs is 32."""
+        """Attributes of the kernel, by CuPy's names. Registers are not counted: num_regs is always 32."""
         return {name.lower(): value for name, value in self.attributes_dict().items()}
 
     @property
@@ -126,7 +126,7 @@ class RawKernel(_Kernel):
 
     @property
     def max_dynamic_shared_size_bytes(self) -> int:
-        """Bytes of dynamic shared memory that a launch may use: 48 KiB, static ones included, until more is set."""
+        """Bytes of dynamic shared memory that a launch may use: 48 KiB less the static bytes, until set higher."""
         return self.attributes["max_dynamic_shared_size_bytes"]
 
     @max_dynamic_shared_size_bytes.setter
@@ -140,7 +140,7 @@ def _current():
 
 
 def device_attributes() -> Dict[str, Any]:
-    """Returns what the simulated device says of itself, by the driver's names: MULTIPROCESSOR_COUNT, WARP_SIZE ..."""
+    """Returns the attributes of the simulated device, by the driver's names: MULTIPROCESSOR_COUNT, WARP_SIZE ..."""
     return _current().request_json("device")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The architecture that a kernel string is compiled for: the options of nvcc that name one."""
+"""Target architecture of a kernel string, from nvcc's options."""
 import re
 from typing import List, Sequence, Tuple
 
@@ -8,7 +8,7 @@ _KNOWN = (60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90)
 
 
 def capability_of(word: str) -> int:
-    """Returns 70 for "sm_70" or "compute_70". Raises ValueError for what the simulated GPU does not run."""
+    """Returns 70 for "sm_70" or "compute_70". Raises ValueError if the simulated GPU does not run this architecture."""
     found = re.fullmatch(r"(?:sm|compute|lto)_(\d+)[af]?", word)
     if word == "native":
         return DEVICE
@@ -20,7 +20,7 @@ def capability_of(word: str) -> int:
 
 
 def _of_gencode(words: Sequence[str]) -> int:
-    """Returns the highest one that the device runs, as it chooses among the code of a program."""
+    """Returns the highest architecture that the device runs, as a device chooses from the code in a program."""
     capabilities = []
     for word in words:
         for one in re.findall(r"\barch=([^,]*)", word) or [word]:
@@ -32,7 +32,7 @@ def _of_gencode(words: Sequence[str]) -> int:
 
 
 def split_options(options: Sequence[str]) -> Tuple[List[str], int]:
-    """Returns the options without those that name an architecture, and the compute capability that these name."""
+    """Returns the options without those that name an architecture, and the compute capability named."""
     rest: List[str] = []
     gencode: List[str] = []
     capability = 0

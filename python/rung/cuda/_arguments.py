@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of launches: checked against the kernel's parameters, packed, and arrays of the host copied."""
+"""Arguments of launches: validated against the kernel's parameters, packed; host arrays are copied."""
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
@@ -14,7 +14,7 @@ _NAMES = {"int": {1: "int8", 2: "int16", 4: "int32", 8: "int64"},
 
 
 class Direction:
-    """An array of the host that is copied to the device before a launch, from it behind, or both."""
+    """A host array that is copied to the device before a launch, from the device after it, or both."""
 
     copies_in = copies_out = False
 
@@ -23,22 +23,23 @@ class Direction:
 
 
 class In(Direction):
-    """Copied to the device before the launch."""
+    """Host array that is copied to the device before the launch."""
     copies_in = True
 
 
 class Out(Direction):
-    """Copied from the device behind the launch. What the kernel does not write is uninitialized."""
+    """Host array that is copied from the device after the launch. Elements that the kernel does not write are
+    uninitialized."""
     copies_out = True
 
 
 class InOut(Direction):
-    """Copied to the device before the launch, and back behind it."""
+    """Host array that is copied to the device before the launch, and back after it."""
     copies_in = copies_out = True
 
 
 class _Range:
-    """Bytes of the host that one allocation stands for: overlapping arrays share theirs."""
+    """Range of host memory with one device allocation; overlapping arrays share a range."""
 
     def __init__(self, begin: int, end: int):
         self.begin, self.end = begin, end
@@ -47,7 +48,7 @@ class _Range:
 
 
 class Packed(NamedTuple):
-    """Arguments as a launch takes them, and the copies around it."""
+    """Packed arguments of a launch, and the host ranges that are copied before and after it."""
     data: bytes
     offsets: List[int]
     ranges: List[_Range]
@@ -79,7 +80,7 @@ def _bytes_of(array: numpy.ndarray) -> numpy.ndarray:
 
 
 class Packer:
-    """Packs the arguments of one launch. `pycuda`: by PyCUDA's rules, else by CuPy's."""
+    """Packs the arguments of one launch, by PyCUDA's rules if `pycuda`, else by CuPy's."""
 
     def __init__(self, kernel: str, parameters: Sequence[Dict[str, Any]], names: Sequence[str], pycuda: bool):
         self._kernel = kernel
@@ -179,7 +180,7 @@ class Packer:
         self._arrays.append((number, array, copies_in, copies_out))
 
     def _require_dtype(self, number: int, to: Dict[str, Any], dtype: numpy.dtype) -> None:
-        """Refuses an array of other elements than the pointer's: CUDA would read its bytes as if they were."""
+        """Rejects an array whose element type differs from the pointer's: CUDA would reinterpret its bytes."""
         kind = _KINDS.get(dtype.kind)
         if to["kind"] in ("any", "pointer") or kind is None or to["bytes"] <= 1 or dtype.itemsize == 1:
             return
@@ -234,7 +235,8 @@ class Packer:
             if len(data) == size:
                 return data
         elif given in ("int", "uint") and kind in ("int", "uint"):
-            # CuPy passes 8 bytes of which the kernel reads the low ones; PyCUDA's next parameter would move.
+            # CuPy passes 8 bytes, of which the kernel reads the low ones; in PyCUDA the next parameter would be
+            # misplaced.
             if len(data) == size:
                 return data
             if len(data) > size and not self._pycuda:

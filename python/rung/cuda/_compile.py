@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiling kernel strings to libraries by `rung emulate --build`, and the cache of them on disk."""
+"""Compilation of kernel strings to libraries by `rung emulate --build`, and their cache on disk."""
 import contextlib
 import fcntl
 import functools
@@ -19,15 +19,15 @@ _FORMAT = 6  # version of the cache
 _MOST_SOURCES = 300  # sources in the cache
 _TRAILER = Path(__file__).with_name("trailer.h")
 _WORKER = Path(__file__).with_name("worker.cpp")
-# Launches that repeat others run code without hooks where checked() says so: it is compiled with the rest, so that a
-# kernel is the same one in either mode. Modules are loaded one after another: without -fno-gnu-unique a kernel template
-# of one would use variables of another.
+# Repeated launches run code without hooks if checked() allows it. That code is compiled together with the checked code,
+# so that a kernel is the same in both modes. Modules are loaded one after another: without -fno-gnu-unique a kernel
+# template of one module would use another module's variables.
 _BUILD = ("--build", "--counters", "--checks", "repeated", "-Xcompiler", "-fPIC", "-Xcompiler", "-fno-gnu-unique")
 
 
 @functools.lru_cache(maxsize=None)
 def rung_program() -> str:
-    """Returns the path of the `rung` program: $RUNG_PROGRAM, that of the package, or that of the PATH."""
+    """Returns the path of the `rung` program: $RUNG_PROGRAM, else the package's, else the one on the PATH."""
     given = os.environ.get("RUNG_PROGRAM")
     if given:
         return given
@@ -65,7 +65,7 @@ def _version_of(program: str, _: int) -> str:
 
 
 def _libraries() -> List[Path]:
-    """Returns the libraries beside the program that compiled kernels are linked with."""
+    """Returns the libraries, installed beside the program, that compiled kernels are linked with."""
     root = Path(os.path.realpath(rung_program())).parent.parent
     for folder in (root / "lib", root / "lib64", *sorted(root.glob("lib/*-linux-gnu"))):
         found = sorted({path.resolve() for path in folder.glob("librung_emulate.so*")})
@@ -80,7 +80,8 @@ def _hash_of(path: Path, *_: int) -> str:
 
 
 def _identity(path: Path) -> str:
-    """Returns what tells builds of one version apart: the contents; of librung.so, which is large, its time."""
+    """Returns a stamp that distinguishes builds of one version: librung_emulate's hash; for librung.so, which is
+    large, its time and size."""
     stat = os.stat(path)
     if path.name.startswith("librung_emulate."):
         return _hash_of(path, stat.st_mtime_ns, stat.st_size)
@@ -100,7 +101,7 @@ def key_of(*parts: Any) -> str:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """One process at a time compiles into a folder."""
+    """Holds the lock of a folder: one process at a time compiles into it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with open(folder.parent / f"{folder.name}.lock", "w", encoding="ascii") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -134,11 +135,11 @@ class Compiled:
     def __init__(self, folder: Path, library: str, missing: Iterable[str]):
         self.library = str(folder / library)
         self.source = str(folder / "kernel.cu")
-        self.missing = list(missing)  # names that the source turned out not to have
+        self.missing = list(missing)  # names that the source does not have after all
 
 
 def _dependencies(folder: Path) -> List[List[Any]]:
-    """Returns the files that the source includes, with their times of change."""
+    """Returns the files that the source includes, with their modification times."""
     text = (folder / "kernel.o.ii").read_text(encoding="utf-8", errors="replace")
     found = []
     for name in sorted(set(re.findall(r'^# \d+ "([^"<]+)"', text, flags=re.M))):
@@ -162,7 +163,7 @@ def _is_fresh(folder: Path) -> Optional[Compiled]:
 
 def compile_source(source: str, options: Sequence[str], kernels: Sequence[str], variables: Sequence[str],
                    label: str, cache: Optional[Path] = None, extern_c: bool = False) -> Compiled:
-    """Compiles a source to a library that describes these kernels (expressions, as templates need) and variables."""
+    """Compiles a source to a library that describes these kernels (expressions, for templates) and variables."""
     rest, capability = _architecture.split_options(options)
     options = [*rest, "--compute-capability", f"{capability // 10}.{capability % 10}"]
     folder = (cache or cache_folder()) / key_of(source, options, list(kernels), list(variables), extern_c,
@@ -172,14 +173,14 @@ def compile_source(source: str, options: Sequence[str], kernels: Sequence[str], 
         done = _is_fresh(folder)
         if done is not None:
             return done
-        compiler()  # says what to install where there is none
+        compiler()  # raises with installation advice if there is none
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "kernel.cu").write_text(source, encoding="utf-8")
         return _compile(folder, list(options), list(kernels), list(variables), label, extern_c)
 
 
 def _prune(root: Path) -> None:
-    """Removes what was used longest ago where the cache has grown: a source takes some 2 MB."""
+    """Removes the least recently used sources if the cache has too many: a source takes some 2 MB."""
     folders = sorted(root.glob("*/done.json"), key=lambda one: one.stat().st_mtime)
     for done in folders[:-_MOST_SOURCES]:
         shutil.rmtree(done.parent, ignore_errors=True)
@@ -191,7 +192,7 @@ def _compile(folder: Path, options: List[str], kernels: List[str], variables: Li
     missing: List[str] = []
     source = (folder / "kernel.cu").read_text(encoding="utf-8")
     while True:
-        # Findings and advice read kernel.cu itself; what is compiled is the same text with a trailer behind.
+        # Findings and advice refer to kernel.cu; the compiled file is the same text followed by a trailer.
         text, first = _with_trailer(folder / "kernel.cu", source, wanted, extern_c)
         (folder / "whole.cu").write_text(text, encoding="utf-8")
         command = [rung_program(), "emulate", *_BUILD, "-c", "-I", os.getcwd(), *options, "-o",
@@ -206,7 +207,7 @@ def _compile(folder: Path, options: List[str], kernels: List[str], variables: Li
             raise CompileError(f"{label} does not compile", _in_terms_of(label, folder, messages), command)
         missing += names
         wanted = [one for one in wanted if one[1] not in names]
-    # After a change of a header a process may have loaded the library of before, which keeps its name.
+    # After a header changed, a process may still have the previous library loaded, so the new one gets another name.
     library = f"kernel-{hashlib.sha256((folder / 'kernel.o.ii').read_bytes()).hexdigest()[:16]}.so"
     command = [rung_program(), "emulate", *_BUILD, "-shared", "-o", str(folder / library), str(folder / "kernel.o")]
     code, messages = _run(command)
@@ -220,7 +221,7 @@ def _compile(folder: Path, options: List[str], kernels: List[str], variables: Li
 
 
 def _with_trailer(path: Path, source: str, wanted: List[Tuple[str, str]], extern_c: bool) -> Tuple[str, int]:
-    """Returns the whole text, and the line of the trailer in which `wanted` begins, an entry per line."""
+    """Returns the source with its trailer, and the trailer's line at which `wanted` begins, one entry per line."""
     lines = [f'#line 1 "{path}"', source]
     if extern_c:
         lines = ['extern "C" {', *lines, "}"]
@@ -235,7 +236,7 @@ def _with_trailer(path: Path, source: str, wanted: List[Tuple[str, str]], extern
 
 
 def _in_terms_of(label: str, folder: Path, messages: str) -> str:
-    """Returns the compiler's messages with the label of the string in place of the cache's paths."""
+    """Returns the compiler's messages with the string's label in place of the cache's paths."""
     messages = messages.replace(str(folder / "kernel.cu"), label)
     messages = re.sub(rf"^.*{re.escape(str(folder))}.*(does not compile|cannot be preprocessed).*\n?", "", messages,
                       flags=re.M)

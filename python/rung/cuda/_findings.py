@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 
 class Place:
-    """A line of a kernel string, and the line of the script that holds it where it is known."""
+    """A line of a kernel string, and, if known, the script's line that contains it."""
 
     def __init__(self, file: str, line: int, text: str = "", column: int = 0,
                  script: Optional[Tuple[str, int]] = None, in_string: bool = False):
@@ -45,7 +45,7 @@ class CudaError(RuntimeError):
 
 
 class CompileError(CudaError):
-    """The compiler refused a kernel string. `stderr` has its messages, with lines of the string."""
+    """The compiler rejected a kernel string. `stderr` has its messages, with line numbers of the string."""
 
     def __init__(self, message: str, stderr: str = "", command_line: Any = ()):
         super().__init__(message + ("\n" + stderr.rstrip() if stderr else ""))
@@ -59,7 +59,7 @@ class CompileError(CudaError):
 
 
 class LaunchError(CudaError):
-    """CUDA refused a launch, or the kernel failed without a finding that says more."""
+    """CUDA rejected a launch, or the kernel failed without a more specific finding."""
 
 
 class TimeoutError(LaunchError):  # pylint: disable=redefined-builtin
@@ -71,7 +71,7 @@ class WorkerError(CudaError):
 
 
 class Finding(CudaError):
-    """A bug that a launch showed: what happened, both lines, and advice.
+    """A bug found in a launch: its description, both source lines, and advice.
 
     Attributes: kind ("race", "out_of_bounds", "uninitialized" ...), space ("shared", "global" ...), message, advice,
     fixes, kernel, block, thread, other_block, other_thread, place and other (a Place each, or None), line, column,
@@ -130,7 +130,7 @@ class Finding(CudaError):
         return text if others == 0 else f"{text}\n({others} more in .findings)"
 
     def key(self) -> Tuple[Any, ...]:
-        """Returns what makes two findings the same one."""
+        """Returns the key by which two findings are equal."""
         lines = sorted([(self.place.file, self.line) if self.place else ("", 0),
                         (self.other.file, self.other_line) if self.other else ("", 0)])
         return (self.kind, self.space, *lines, self.message if not self.line else "")
@@ -143,7 +143,7 @@ class Finding(CudaError):
 
 
 class RaceError(Finding):
-    """Two threads access one element in no order, and one of them writes."""
+    """Two unordered accesses of different threads to one element, at least one of them a write."""
 
 
 class BoundsError(Finding):
@@ -151,11 +151,11 @@ class BoundsError(Finding):
 
 
 class UninitializedError(Finding):
-    """A read of memory that nobody has written."""
+    """A read of uninitialized memory."""
 
 
 class MisalignedError(Finding):
-    """An access at an address that is no multiple of its size."""
+    """An access at an address that is not a multiple of its size."""
 
 
 class UseAfterFreeError(Finding):
@@ -163,15 +163,15 @@ class UseAfterFreeError(Finding):
 
 
 class BarrierError(Finding):
-    """A barrier that not all threads reach, or reach in two calls."""
+    """A barrier that some threads do not reach, or that threads reach in two different calls."""
 
 
 class WarpSyncError(Finding):
-    """A warp operation whose mask and lanes disagree."""
+    """A warp operation whose mask does not match the lanes that execute it."""
 
 
 class DeadlockError(Finding):
-    """Threads that wait for each other for ever."""
+    """Threads that wait for each other forever."""
 
 
 class KernelError(Finding):
@@ -194,14 +194,14 @@ def _unpickle(data: Dict[str, Any], others: List[Dict[str, Any]]) -> Finding:
 
 
 class Counters:
-    """Counters of a block: a row per kernel. Rows are dicts; `lines(kernel)` has a row per line."""
+    """Counters of a block: one row per kernel. Rows are dicts; `lines(kernel)` has one row per source line."""
 
     def __init__(self) -> None:
         self._rows: Dict[str, Dict[str, Any]] = {}
         self._lines: Dict[str, Dict[Tuple[str, int], Dict[str, Any]]] = {}
 
     def add(self, kernel: Dict[str, Any], text_of: Any) -> None:
-        """Adds what one launch reported. `text_of(file, line)`: a Place."""
+        """Adds the counters of one launch. `text_of(file, line)` returns a Place."""
         name = kernel["kernel"] if "kernel" in kernel else kernel["name"]
         row = self._rows.setdefault(name, {"kernel": name})
         for key in ("launches", "recorded_launches", "blocks", "threads"):
@@ -248,7 +248,7 @@ class Counters:
         return pandas.DataFrame(list(self._rows.values())).set_index("kernel")
 
     def _shown(self) -> Tuple[List[str], List[List[str]]]:
-        """Returns the header and rows of the counters that are not 0 everywhere."""
+        """Returns the header and rows of the counters that are nonzero in at least one row."""
         names: List[str] = []
         for row in self._rows.values():
             names += [name for name, value in row.items() if value and name not in names]
@@ -270,9 +270,9 @@ class Counters:
 
 
 class Report:
-    """Results of the launches of a `checked` block: `findings` (a list), `counters`, and `launches`.
+    """Results of the launches in a `checked` block: `findings` (a list), `counters`, and `launches`.
 
-    launches: by the kernel's name a dict of "launches" and "checked", which says how many of them were checked.
+    launches: by kernel name, a dict of "launches" and "checked", the number of launches that were checked.
     """
 
     def __init__(self) -> None:
@@ -342,7 +342,7 @@ def settings() -> Settings:
 
 
 class checked:  # pylint: disable=invalid-name
-    """Says what happens with findings of the launches in a `with` block; `as report` gives the Report.
+    """Sets the action on findings of the launches in a `with` block; `as report` gives the Report.
 
     action: "raise" (the default, also outside of any block) raises the first finding of a launch; "warn" warns;
     "collect" only lists them in report.findings.
@@ -383,7 +383,7 @@ class checked:  # pylint: disable=invalid-name
 
 
 def deliver(findings: List[Finding], now: Settings) -> None:
-    """Lists findings in the reports of all open blocks, then does what the innermost asks for."""
+    """Adds findings to the reports of all open blocks, then performs the innermost block's action."""
     block: Optional[Settings] = now
     while block is not None and block.outer is not None:
         block.report.add_findings(findings)

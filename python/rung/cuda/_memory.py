@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device memory: allocations, and arrays in them."""
+"""Device memory: allocations, and arrays in device memory."""
 from typing import Any, Optional, Tuple
 
 import numpy
@@ -8,7 +8,7 @@ from . import _worker
 
 
 class DeviceMemory:
-    """Bytes of the simulated device that somebody else owns: a variable of a module, or a part of an allocation."""
+    """Bytes of the simulated device with another owner: a module's variable, or part of an allocation."""
 
     def __init__(self, ptr: int, nbytes: int, worker: Optional[_worker.Worker] = None, owner: Any = None):
         self.ptr = ptr
@@ -33,12 +33,12 @@ class DeviceMemory:
         return DeviceMemory(self.ptr + offset, size, self._worker, self)
 
     def write(self, array: Any, offset: int = 0) -> None:
-        """Copies an array of the host to the device."""
+        """Copies a host array to the device."""
         source = numpy.ascontiguousarray(array)
         self._worker.request("write", self.ptr + offset, data=source.reshape(-1).view(numpy.uint8))
 
     def read(self, dtype: Any = numpy.uint8, shape: Any = None) -> numpy.ndarray:
-        """Returns a copy of the memory as an array of the host."""
+        """Returns a copy of the memory as a host array."""
         dtype = numpy.dtype(dtype)
         count = self.nbytes // dtype.itemsize if shape is None else int(numpy.prod(shape))
         data = self._worker.request("read", self.ptr, count * dtype.itemsize)
@@ -47,7 +47,7 @@ class DeviceMemory:
 
 
 class DeviceAllocation(DeviceMemory):
-    """Memory of the simulated device, freed with the last reference to it."""
+    """Memory of the simulated device, freed when the last reference to it is dropped."""
 
     def __init__(self, nbytes: int):
         worker = _worker.current()
@@ -61,7 +61,7 @@ class DeviceAllocation(DeviceMemory):
             self._worker.request("free", self.ptr)
 
     def __del__(self) -> None:
-        # Not now: a finalizer may run in the middle of a request.
+        # Deferred: a finalizer may run in the middle of a request.
         if not getattr(self, "_freed", True):
             self._freed = True
             self._worker.to_free.append(self.ptr)
@@ -126,7 +126,7 @@ class DeviceArray:
 
 
 def to_device(array: Any) -> DeviceArray:
-    """Copies an array of the host into new device memory."""
+    """Copies a host array into new device memory."""
     array = numpy.asarray(array)
     made = DeviceArray(array.shape, array.dtype)
     made.set(array)

@@ -15,13 +15,13 @@ from ._memory import DeviceMemory
 
 
 class Module:
-    """A compiled kernel string, loaded when its first kernel or variable is asked for."""
+    """A compiled kernel string, loaded when its first kernel or variable is used."""
 
     def __init__(self, source: str, options: Sequence[str] = (), expressions: Sequence[str] = (),
                  extern_c: bool = False, label: str = "", cache: Optional[Path] = None, strict_names: bool = True):
         self.source = source
         self.options = tuple(options)
-        _architecture.split_options(self.options)  # refuses an architecture now, not at the first launch
+        _architecture.split_options(self.options)  # rejects an architecture now, not at the first launch
         self.expressions = tuple(expressions)
         self.extern_c = extern_c
         self.strict_names = strict_names
@@ -32,7 +32,7 @@ class Module:
         self._compiled: Optional[_compile.Compiled] = None
         self._kernels = _source.find_kernels(source)
         self._found: Dict[str, Tuple[_worker.Worker, Dict[str, Any]]] = {}
-        self._shared_limits: Dict[str, int] = {}  # bytes of dynamic shared memory, where they were set
+        self._shared_limits: Dict[str, int] = {}  # bytes of dynamic shared memory, if set
 
     def compile(self) -> _compile.Compiled:
         with self._lock:
@@ -48,7 +48,7 @@ class Module:
             return self._compiled
 
     def _loaded(self, worker: _worker.Worker) -> Dict[str, Any]:
-        """Returns what the module holds, by name; loads it into the worker first."""
+        """Returns the module's kernels and variables by name; loads the module into the worker first."""
         compiled = self.compile()
         with worker.lock:
             entries = worker.loaded.get(compiled.library)
@@ -61,7 +61,7 @@ class Module:
         return entries
 
     def find_kernel(self, name: str, worker: _worker.Worker) -> Dict[str, Any]:
-        """Returns the entry of a kernel by its name, its expression, or its symbol."""
+        """Returns the entry of a kernel by its name, expression, or symbol."""
         known = self._found.get(name)
         if known is None or known[0] is not worker:
             known = self._found[name] = (worker, self._find_kernel(name, worker))
@@ -70,7 +70,7 @@ class Module:
         return known[1]
 
     def allow_shared(self, name: str, given: Any, what: str) -> None:
-        """Sets the bytes of dynamic shared memory that launches of a kernel may use, here and in later workers."""
+        """Sets the maximum dynamic shared memory of a kernel's launches, in this worker and later ones."""
         worker = _worker.current()
         address, size = self.find_kernel(name, worker)["address"], operator.index(given)
         most = worker.request_json("device")["MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"] \
@@ -105,7 +105,7 @@ class Module:
                         + (", ".join(kernels) or "none"))
 
     def kernels(self) -> List[_source.Kernel]:
-        """Returns the kernels that the source turned out to have; compiles it."""
+        """Compiles the source; returns the kernels that it has."""
         missing = self.compile().missing
         return [one for one in self._kernels if one.name not in missing]
 
@@ -134,7 +134,7 @@ class Kernel:
     """A kernel of a module."""
 
     pycuda = False
-    raise_shared = "kernel.max_dynamic_shared_size_bytes = {bytes}"  # what a refused launch advises
+    raise_shared = "kernel.max_dynamic_shared_size_bytes = {bytes}"  # advice in the message of a rejected launch
 
     def __init__(self, module: Module, name: str):
         self._module = module
@@ -149,7 +149,7 @@ class Kernel:
 
     def launch(self, grid: Sequence[int], block: Sequence[int], arguments: Sequence[Any], shared: int,
                cooperative: bool = False) -> None:
-        """Runs the kernel and waits for it; then delivers what was found."""
+        """Runs the kernel and waits for it; then delivers the findings."""
         worker = _worker.current()
         with worker.lock:
             entry = self.entry(worker)
@@ -182,7 +182,7 @@ def _extent(what: str, given: Any) -> Tuple[int, int, int]:
 
 def _run(worker: _worker.Worker, name: str, words: List[Any], data: bytes, now: Settings,
          raise_shared: str) -> Tuple[List[Finding], str]:
-    """Launches under each order of the settings. The first order comes last, so that its results stay."""
+    """Launches once under each order of the settings. The first order runs last, so that its results remain."""
     if worker.checks != now.checks:
         worker.request("checks", now.checks)
         worker.checks = now.checks
@@ -221,7 +221,7 @@ def _run(worker: _worker.Worker, name: str, words: List[Any], data: bytes, now: 
         orders = finding.data.get("orders", [])
         finding.orders = [] if len(orders) == len(now.orders) else orders
         finding.data["orders"] = finding.orders
-    # A race is what an uninitialized read often comes of.
+    # Uninitialized reads last: they are often caused by a race.
     return sorted(merged.values(), key=lambda one: one.kind == "uninitialized"), failure
 
 
@@ -250,7 +250,7 @@ def _finding(worker: _worker.Worker, found: Dict[str, Any], raise_shared: str) -
         fix["file"] = module.label if module is not None else fix["file"]
     for key, line, name in (("file", "line", "place"), ("other_file", "other_line", "other")):
         file = data.get(key, "")
-        ours = file.endswith("cuda/worker.cpp")  # the call that allocates or copies for the script
+        ours = file.endswith("cuda/worker.cpp")  # the call that allocates or copies on behalf of the script
         if data.get(line) and file and not ours:
             data[name] = _place(worker, file, data[line], message)
     return make_finding(data)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading a kernel string: its kernels, their parameters, its variables, and where the string stands in a script."""
+"""Parsing of a kernel string: its kernels with their parameters, its variables, and the string's position in a
+script."""
 import linecache
 import re
 import sys
@@ -8,13 +9,13 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 class Kernel(NamedTuple):
     """A `__global__` function of a source."""
-    name: str        # with its namespaces
+    name: str        # including namespaces
     template: bool
-    parameters: Tuple[str, ...]  # their names; "" where a parameter has none
+    parameters: Tuple[str, ...]  # their names; "" if a parameter has none
 
 
 def blanked(source: str) -> str:
-    """Returns the source with blanks for comments and the insides of literals; no offset changes."""
+    """Returns the source with comments and the contents of literals blanked; offsets do not change."""
     def blank(match: "re.Match[str]") -> str:
         text = match.group()
         if text[0] in "\"'":
@@ -38,7 +39,7 @@ def _closing(text: str, opening: int) -> int:
 
 
 def split_arguments(text: str) -> List[str]:
-    """Splits at the commas that no bracket, round, square or angled, encloses."""
+    """Splits at the commas outside of all brackets: round, square, curly and angle."""
     parts, depth, begin = [], 0, 0
     for i, c in enumerate(text):
         depth += (c in "([{<") - (c in ")]}>")
@@ -79,7 +80,7 @@ _ATTRIBUTES = "__launch_bounds__|__cluster_dims__|__attribute__|alignas|__align_
 
 
 def find_kernels(source: str) -> List[Kernel]:
-    """Returns the kernels that the source defines or declares, each name once; templates marked."""
+    """Returns the kernels that the source defines or declares, each name once; templates are marked."""
     text = blanked(source)
     spaces = _namespaces(text)
     kernels: Dict[str, Kernel] = {}
@@ -135,7 +136,7 @@ def find_variables(source: str) -> List[str]:
 
 
 def column_of(line: str, message: str) -> int:
-    """Returns the column, from 1 on, of the array that a finding's message names; 0 where it is not in the line."""
+    """Returns the 1-based column of the array that a finding's message names; 0 if it is not in the line."""
     for word in re.findall(r"([A-Za-z_]\w*)\[", message):
         found = re.search(rf"\b{re.escape(word)}\s*\[", line)
         if found:
@@ -144,7 +145,7 @@ def column_of(line: str, message: str) -> int:
 
 
 class Origin:
-    """The statement of a script that made a module, and the line of the script at which its string begins."""
+    """The script's statement that created a module, and the script's line at which the source string begins."""
 
     def __init__(self, file: str, line: int, source: str):
         self.file = file
@@ -152,9 +153,7 @@ class Origin:
         self.first = self._first_line(source)
 
     def _first_line(self, source: str) -> int:
-        """Returns the line of the script that is line 1 of the string; 0: the string is not there.
-
-        A template that was filled in, "%(N)s" % ..., still matches in most of its lines.
+        """Returns the script's line that is line 1 of the string; 0 if the script does not contain the string.
         """
         script = [line.strip() for line in linecache.getlines(self.file)]
         wanted = [(i, line.strip()) for i, line in enumerate(source.splitlines()) if len(line.strip()) > 2]
@@ -170,7 +169,7 @@ class Origin:
         if not votes:
             return 0
         best = max(votes, key=lambda offset: (votes[offset], -offset))
-        # The first and last line share theirs with the quotes.
+        # The string's first and last line share script lines with the quotes.
         enough = votes[best] * 2 > len(wanted)
         return best + 1 if enough else 0
 
@@ -179,7 +178,7 @@ class Origin:
 
 
 def origin_of_caller(source: str) -> Optional[Origin]:
-    """Returns the place of the first caller outside of this package."""
+    """Returns the Origin at the first caller outside of this package."""
     frame = sys._getframe(1)  # pylint: disable=protected-access
     while frame is not None:
         module = frame.f_globals.get("__name__", "")

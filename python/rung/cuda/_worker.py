@@ -17,11 +17,11 @@ from typing import Any, Deque, Dict, Optional, Tuple
 from . import _compile
 from ._findings import CudaError, TimeoutError, WorkerError  # pylint: disable=redefined-builtin
 
-_LONGEST_ENDING = 15.0  # seconds that a stopped worker may take to say where it was
+_LONGEST_ENDING = 15.0  # seconds for a stopped worker to report its position
 
 
 class Worker:
-    """A running worker. Requests of several threads take turns."""
+    """A running worker. Requests of different threads are serialized."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
@@ -29,12 +29,12 @@ class Worker:
         self.alive = True
         self.counting = False
         self.checks = "always"
-        self.unchecked = 0  # launches so far
+        self.unchecked = 0  # number of unchecked launches so far
         self.loaded: Dict[str, Dict[str, Any]] = {}  # descriptions of modules, by library
         self.files: Dict[str, Any] = {}              # modules, by the path of their source
-        self.to_free: Deque[int] = collections.deque()  # by finalizers, which may run within a request
-        self._shown = 0  # bytes of kernels' output that were passed on
-        self._start_folder = os.getcwd()  # findings name files relative to it
+        self.to_free: Deque[int] = collections.deque()  # freed by finalizers, which may run within a request
+        self._shown = 0  # bytes of kernels' output already passed on
+        self._start_folder = os.getcwd()  # base of the relative file names in findings
         program = _compile.worker_program()
         self._folder = tempfile.mkdtemp(prefix="rung-cuda-")
         self._out = open(os.path.join(self._folder, "out"), "w+b")  # pylint: disable=consider-using-with
@@ -54,7 +54,8 @@ class Worker:
         self._socket = ours
 
     def request(self, *words: Any, data: Any = b"", timeout: Optional[float] = None) -> bytes:
-        """Sends a request and returns the reply. Raises CudaError with what the worker refused."""
+        """Sends a request and returns the reply. Raises CudaError with the worker's message if it rejects the
+        request."""
         with self.lock:
             self._require_alive()
             while self.to_free:
@@ -89,7 +90,7 @@ class Worker:
         except (OSError, EOFError):
             raise WorkerError("the process of the simulated device ended unexpectedly; its memory is lost\n"
                               + self.stop(None)) from None
-        except BaseException:  # Ctrl-C: the reply would be taken for that of the next request
+        except BaseException:  # Ctrl-C: the next request would read this request's reply
             self.stop(signal.SIGTERM)
             raise
         self.pass_output()
@@ -121,7 +122,7 @@ class Worker:
         return bytes(data)
 
     def pass_output(self) -> None:
-        """Writes what kernels have printed to sys.stdout, which a notebook shows."""
+        """Writes the kernels' printed output to sys.stdout, so that a notebook shows it."""
         if os.fstat(self._out.fileno()).st_size == self._shown:
             return
         text = os.pread(self._out.fileno(), 1 << 24, self._shown)
@@ -130,7 +131,7 @@ class Worker:
         sys.stdout.flush()
 
     def stop(self, number: Optional[int]) -> str:
-        """Ends the worker and returns what it said of its end."""
+        """Ends the worker, by signal `number` if given; returns its last output."""
         self.alive = False
         if number is not None and self._process.poll() is None:
             self._process.send_signal(number)
@@ -175,7 +176,7 @@ _current_lock = threading.Lock()
 
 
 def current() -> Worker:
-    """Returns the worker of this process; starts one where there is none, or the last has ended."""
+    """Returns the worker of this process; starts one if there is none or the last one has ended."""
     global _current  # pylint: disable=global-statement
     with _current_lock:
         if _current is None or not _current.alive or _current.pid != os.getpid():

@@ -15,7 +15,7 @@ DEFAULT_NVCC_FLAGS: List[str] = []
 
 
 class SourceModule:
-    """Kernels of one source, which is compiled at once.
+    """Kernels of one source, which is compiled immediately.
 
     As PyCUDA does it, the source stands within extern "C" { } unless `no_extern_c` is given; templates and overloads
     need that. `arch`, "sm_70" or "compute_70", sets __CUDA_ARCH__; the simulated GPU has compute capability 9.0
@@ -35,9 +35,9 @@ class SourceModule:
         self._module.compile()
 
     def get_function(self, name: str) -> Function:
-        """Returns the kernel of this name; of a source with no_extern_c, of this symbol."""
+        """Returns the kernel of this name; with no_extern_c, of this symbol."""
         function = Function(self._module, name)
-        function.entry(_worker.current())  # raises LogicError where there is none
+        function.entry(_worker.current())  # raises LogicError if there is none
         return function
 
     def get_global(self, name: str) -> Tuple[DeviceMemory, int]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyCUDA's driver interface on the simulated GPU.
 
-Work is done when the call that enqueues it returns, so that streams and events order nothing; times of events are those
-of a simulated clock, from which nothing should be concluded.
+A call that enqueues work returns when the work is done, so that streams and events order nothing. Event times are times
+of a simulated clock and say nothing about speed.
 """
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
@@ -37,7 +37,7 @@ def get_driver_version() -> int:
 
 
 class _Names:
-    """Constants by name, each its own name."""
+    """Constants by name; each value is its own name."""
 
     def __getattr__(self, name: str) -> str:
         if name.startswith("__"):
@@ -132,7 +132,7 @@ class Context:
 
 
 class Stream:
-    """Orders nothing: work has been done when the call that enqueues it returns."""
+    """A stream without effect: work is done when the call that enqueues it returns."""
 
     def __init__(self, flags: int = 0):
         del flags
@@ -177,7 +177,7 @@ class Event:
 
 
 class Function(Kernel):
-    """A kernel: f(*args, block=(x, y, z), grid=(1, 1)). NumPy values as arguments, since their sizes are known."""
+    """A kernel: f(*args, block=(x, y, z), grid=(1, 1)). Arguments must be NumPy values, whose sizes are known."""
 
     pycuda = True
     raise_shared = "kernel.set_attribute(function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, {bytes})"
@@ -203,7 +203,7 @@ class Function(Kernel):
         return end.record().time_since(begin) * 1e-3
 
     def prepare(self, arg_types: Sequence[Any], texrefs: Sequence[Any] = ()) -> "Function":
-        """Notes the types of the arguments: "P" a pointer, else a letter of struct's or a NumPy type."""
+        """Stores the types of the arguments: "P" for a pointer, else a letter of struct's or a NumPy type."""
         del texrefs
         self._prepared = ["P" if one == "P" else numpy.dtype(one).char for one in arg_types]
         return self
@@ -234,7 +234,7 @@ class Function(Kernel):
         return self.attributes_dict()[attribute]
 
     def set_attribute(self, attribute: str, value: int) -> None:
-        """Sets function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES: beyond 48 KiB a launch is refused without."""
+        """Sets function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, without which a launch above 48 KiB is rejected."""
         if attribute != function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES:
             raise LogicError(f"set_attribute: given {attribute}, accepted is MAX_DYNAMIC_SHARED_SIZE_BYTES")
         self._module.allow_shared(self.name, value, attribute)
@@ -250,7 +250,7 @@ class Function(Kernel):
 
 
 def mem_alloc(bytes: int) -> DeviceAllocation:  # pylint: disable=redefined-builtin
-    """Returns new device memory. What nobody has written there is uninitialized."""
+    """Returns new, uninitialized device memory."""
     return DeviceAllocation(bytes)
 
 
@@ -287,14 +287,14 @@ def _bytes_of(array: Any) -> numpy.ndarray:
 
 
 def memcpy_htod(dest: Any, src: Any) -> None:
-    """Copies an array of the host to device memory."""
+    """Copies a host array to device memory."""
     data = _bytes_of(src)
     if data.nbytes:
         _worker.current().request("write", int(dest), data=numpy.ascontiguousarray(data))
 
 
 def memcpy_dtoh(dest: Any, src: Any) -> None:
-    """Fills an array of the host from device memory."""
+    """Fills a host array from device memory."""
     data = _bytes_of(dest)
     if not data.flags.writeable:
         raise ValueError("the destination of memcpy_dtoh is read-only")
@@ -334,7 +334,7 @@ def memset_d32(dest: Any, data: int, count: int) -> None:
 
 
 def pagelocked_empty(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> numpy.ndarray:
-    """Returns an array of the host: all of its memory can be copied alike."""
+    """Returns an ordinary host array: the simulated device copies from any host memory alike."""
     del mem_flags
     return numpy.empty(shape, dtype, order)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of PyCUDA's gpuarray that holds memory: arrays on the device, without arithmetic."""
+"""The storage part of PyCUDA's gpuarray: arrays on the device, without arithmetic."""
 from typing import Any
 
 import numpy
@@ -26,7 +26,7 @@ to_gpu_async = to_gpu
 
 
 def empty(shape: Any, dtype: Any, allocator: Any = None, order: str = "C") -> GPUArray:
-    """Returns an array of memory that nobody has written."""
+    """Returns an array of uninitialized memory."""
     del allocator, order
     return GPUArray(shape, dtype)
 

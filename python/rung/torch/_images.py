@@ -8,7 +8,7 @@ _CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 
 
 def _empty(shape, *like):
-    """A tensor for images, channels last if one of `like` is so and not contiguous."""
+    """Returns an empty tensor for images: channels last if one of `like` is, and is not contiguous."""
     format_ = torch.contiguous_format
     last = _CHANNELS_LAST.get(len(shape))
     if last is not None:
@@ -60,7 +60,8 @@ def _conv_gradient(ctx, dy):
             dy.sum((0, *range(2, dy.dim()))) if needs_bias else None, None, None, None, None)
 
 
-# Each of conv, its gradient by x and that by w is linear in two tensors: the gradients of each are the two others.
+# conv, its gradient by x and its gradient by w are each linear in two tensors; the other two functions compute the
+# gradients of each.
 def _setup_conv_gradient(ctx, inputs, output):
     first, second, _, *ctx.window = inputs
     ctx.save_for_backward(first, second)
@@ -101,7 +102,7 @@ def _pooled(x, kernel, stride, padding, dilation, ceil_mode):
         room = extent + 2 * p - d * (k - 1) - 1
         count = (room + (s - 1 if ceil_mode else 0)) // s + 1
         if ceil_mode and (count - 1) * s >= extent + p:
-            count = count - 1  # a window that begins beyond the image and the padding in front of it
+            count = count - 1  # excludes a window that begins beyond the image and the padding before it
         shape.append(count if count > 0 else 0)
     return shape
 

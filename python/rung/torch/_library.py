@@ -8,12 +8,12 @@ _forward_ad = torch.autograd.forward_ad
 
 
 def _watchers():
-    """Functions that are true while something has to see the calls of operators: tracers, modes, transforms."""
+    """Returns functions that are true while a tracer, mode or transform must see the calls of operators."""
     try:
         c = torch._C
         return (torch.compiler.is_compiling, c._len_torch_dispatch_stack, c._are_functorch_transforms_active,
                 c._get_tracing_state)
-    except AttributeError:  # of another release of PyTorch: the dispatcher knows
+    except AttributeError:  # another release of PyTorch: always uses the dispatcher
         return (lambda: True,) * 4
 
 
@@ -27,14 +27,14 @@ def _no_vmap(name):
 
 
 def _refuse_tangents(name, tensors):
-    """PyTorch would drop tangents of forward-mode derivatives, silently, on the way to a kernel in Python."""
+    """Raises for tangents of forward-mode derivatives, which PyTorch would silently drop before a kernel in Python."""
     for each in tensors:
         if each is not None and _forward_ad.unpack_dual(each).tangent is not None:
             raise NotImplementedError(f"rung::{name} has no rule for forward-mode derivatives; use backward()")
 
 
 class _Refused(torch.autograd.Function):
-    """Passes the first `count` tensors through; their gradient, by whatever tensor, is an error."""
+    """Passes the first `count` tensors through; differentiating them by any tensor raises an error."""
 
     @staticmethod
     def forward(count, *tensors):
@@ -51,7 +51,7 @@ class _Refused(torch.autograd.Function):
 
 def once_differentiable(backward):
     """Decorates a backward function that autograd cannot differentiate. PyTorch's decorator of this name cuts the
-    graph, so that autograd.grad() leaves terms out instead of failing."""
+    graph, so that autograd.grad() omits terms instead of failing."""
     def run(ctx, *grads):
         with torch.no_grad():
             outputs = backward(ctx, *grads)
@@ -69,12 +69,12 @@ def once_differentiable(backward):
 def define(schema, run, fake=None, setup=None, backward=None):
     """Registers an operator and returns a function that calls it, with all arguments by position.
 
-    run: kernel for tensors on CPUs and CUDA devices. fake: makes the results without values; None: there are none,
-    the operator writes an argument. setup(ctx, inputs, output) and backward(ctx, *grads), which returns a tuple: the
-    gradients, if it has any.
+    run: kernel for tensors on CPUs and CUDA devices. fake: creates the results without values; None: the operator has
+    no results and writes an argument. setup(ctx, inputs, output) and backward(ctx, *grads), which returns a tuple: the
+    gradients, if the operator has any.
 
-    The function leaves PyTorch's dispatcher out where nothing would see the call: the way through it costs 5 us, 8 us
-    where a gradient is recorded (docs/python_torch.md).
+    The function bypasses PyTorch's dispatcher if nothing would see the call: the dispatcher costs 5 us, 8 us if a
+    gradient is recorded (docs/python_torch.md).
     """
     name = schema[:schema.index("(")]
     qualified = f"rung::{name}"
@@ -98,8 +98,8 @@ def define(schema, run, fake=None, setup=None, backward=None):
     if backward is not None:
         recorded = type(f"rung::{name}", (torch.autograd.Function,),
                         {"forward": staticmethod(forward), "backward": staticmethod(backward)}).apply
-        # torch.func.grad wants forward and setup apart, which costs 15 us per call; tensors may be of an outer
-        # transform, hence call().
+        # torch.func.grad requires separate forward and setup functions, which cost 15 us per call. Tensors may belong
+        # to an outer transform, hence call().
         transformed = type(f"rung::{name}", (torch.autograd.Function,), {
             "forward": staticmethod(lambda *args: call(*args)), "setup_context": staticmethod(setup),
             "backward": staticmethod(backward), "vmap": staticmethod(refuse_vmap)}).apply

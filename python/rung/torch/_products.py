@@ -66,7 +66,7 @@ gemm_out = define("gemm_out(Tensor a, Tensor b, Tensor? bias, float alpha, bool 
 # --- linear --------------------------------------------------------------------------------------------------------
 
 def _matrix(x):
-    """A tensor with all axes but the last made one."""
+    """Returns a tensor with all axes but the last merged."""
     return x if x.dim() == 2 else x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
@@ -117,7 +117,7 @@ def _run_attention(q, k, v, causal, scale, key_lengths):
 
 def _fake_attention(q, k, v, causal, scale, key_lengths):
     if q.shape[-1:] == v.shape[-1:]:
-        return torch.empty_like(q)  # with the order of q's axes in memory
+        return torch.empty_like(q)  # keeps the memory order of q's axes
     return q.new_empty((*q.shape[:-1], *v.shape[-1:]))
 
 

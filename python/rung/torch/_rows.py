@@ -72,12 +72,12 @@ silu, silu_out = _define_activation("silu", rung.silu, rung.silu_backward, False
 # --- norms ---------------------------------------------------------------------------------------------------------
 
 def _statistic(x, axes):
-    """One number per row, of the type that rows are added up in."""
+    """Returns an empty tensor of one number per row, of the accumulation type."""
     return x.new_empty(x.shape[:x.dim() - axes], dtype=torch.float64 if x.dtype == torch.float64 else torch.float32)
 
 
 def _of_weights(x, axes, gamma):
-    """An array for the gradient of gamma or beta."""
+    """Returns an empty tensor for the gradient of gamma or beta."""
     return x.new_empty(x.shape[x.dim() - axes:]) if gamma is None else torch.empty_like(gamma)
 
 
@@ -197,7 +197,7 @@ def _setup_cross_entropy(ctx, inputs, output):
     if not gradient:
         raise ValueError("rung::cross_entropy: gradient is False, and x requires one; give True")
     ctx.each = reduction == "none"
-    ctx.save_for_backward(output[1], output[0])  # the loss: what a second derivative leads to, which is refused
+    ctx.save_for_backward(output[1], output[0])  # the loss: leads a second derivative to the error
     ctx.mark_non_differentiable(output[1])
     ctx.set_materialize_grads(False)
 

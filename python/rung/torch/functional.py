@@ -63,7 +63,7 @@ def log_softmax(input, dim=-1, dtype=None, *, out=None):
 def _activation(name, op, op_out, input, inplace, out):
     if inplace:
         if _needs_gradient(input):
-            # PyTorch records the copy; what op saves for its gradient must not be written.
+            # PyTorch records the copy; tensors that op saves for its gradient must not be overwritten.
             return input.copy_(op(input if op is _rows.relu else input.clone()))
         out = input
     if out is None:
@@ -179,7 +179,8 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
         raise Error(f"cross_entropy: reduction is {reduction!r}; accepted: 'mean', 'sum', 'none'")
     if target.is_floating_point():
         raise Error("cross_entropy: target holds probabilities; accepted: labels, int64 or int32")
-    # Gradients of float16 over the number of rows would vanish before a scaler's factor.
+    # For float16, divides after the kernel: gradients over the number of rows would underflow before a loss scaler's
+    # factor.
     after = reduction == "mean" and input.dtype == torch.float16
     loss, _ = _rows.cross_entropy(input, target, 0 if input.dim() == 1 else 1, "sum" if after else reduction,
                                   label_smoothing, ignore_index, _needs_gradient(input))
@@ -271,7 +272,7 @@ def _conv(axes, input, weight, bias, stride, padding, dilation, groups):
             raise Error(f"conv: padding is 'same', stride is {stride}; accepted: 1")
         ends = [d * (kernel - 1) for d, kernel in zip(dilation, weight.shape[2:])]
         padding = [each // 2 for each in ends]
-        if any(each % 2 for each in ends):  # one element more at the end
+        if any(each % 2 for each in ends):  # one more element at the end
             more = [side for each in reversed(ends) for side in (0, each % 2)]
             input = torch.nn.functional.pad(input, more)
     elif isinstance(padding, str):

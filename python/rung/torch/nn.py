@@ -22,7 +22,7 @@ class RMSNorm(torch.nn.RMSNorm):
 
 
 def _implicit_dim(dim, input):
-    return dim if dim is not None else 0 if input.dim() in (0, 1, 3) else 1  # as torch.nn.Softmax chooses it
+    return dim if dim is not None else 0 if input.dim() in (0, 1, 3) else 1  # as torch.nn.Softmax chooses the axis
 
 
 class Softmax(torch.nn.Softmax):

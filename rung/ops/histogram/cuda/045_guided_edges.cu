@@ -26,7 +26,7 @@ constexpr int min_elements_per_thread = 8;
 constexpr int max_cells = 8192;
 constexpr int min_cells = 32;
 
-/// Maps a value between the first and the last edge to its cell. The search needs only
+/// Map of values between the first and the last edge to cells. The search needs only
 /// monotonicity, and each operation rounds monotonically.
 template <class Key>
 struct Cells {
@@ -43,7 +43,7 @@ struct Cells {
     return at < static_cast<Key>(count) ? static_cast<int>(at) : count - 1;
   }
 };
-/// Maps an integer to its cell, by a shift.
+/// Map of integers to cells, by a shift.
 template <>
 struct Cells<std::int64_t> {
   std::uint64_t low;
