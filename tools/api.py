@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """api.py [--check]: writes docs/api.md, the list of rung's whole interface, from the headers.
 
-With --check nothing is written; the exit status is 1 where the page is not what the headers say. It is 1, too, where
-a header says nothing of an option.
+With --check nothing is written; the exit status is 1 if the page differs from the headers. It is also 1 if a header
+does not comment on an option.
 """
 import pathlib
 import re
@@ -13,10 +13,10 @@ import headers
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "api.md"
-# Headers of core that programs use, in the order of the page.
+# Headers of core for programs, in the order of the page.
 CORE = ["context", "tensor", "extents", "per_axis", "tensor_ref", "view", "dtype", "activation", "pick", "error", "npy",
         "dlpack", "version"]
-# What operators and tools use of core; rung.hpp includes none of it.
+# Headers of core for operators and tools; rung.hpp includes none of them.
 FOR_TOOLS = ["any_operator", "inputs", "operator", "problem"]
 
 INTRODUCTION = """\
@@ -39,7 +39,7 @@ from the headers; a test compares them.
 
 
 def summary(said):
-    """The first sentence of a comment."""
+    """Returns the first sentence of a comment."""
     if said.startswith("NOLINT"):
         return ""
     first = re.split(r"(?<=[.;])\s+(?=[A-Z*]|$)", said, maxsplit=1)[0]
@@ -55,7 +55,7 @@ def row(*cells):
 
 
 def note_of(field, structures):
-    """What the first of the texts of structures that comments on a field says."""
+    """Returns the comment on a field from the first of the structures' texts that has one; "" if none has."""
     for text in structures:
         for line, said in headers.comments(text).items():
             if said and re.search(rf"(?<=[\s*]){field}(\[\d+\])?( = .*)?;$", line):
@@ -68,12 +68,12 @@ def listed(signatures):
 
 
 def snake(name):
-    """SoftmaxOptions: softmax_options."""
+    """Converts SoftmaxOptions to softmax_options."""
     return re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()
 
 
 def enumeration_lines(cpp, c):
-    """The enumerators of a header, in C++ and C."""
+    """Returns the lines on a header's enumerators, in C++ and C."""
     lines = []
     c_enums = headers.c_enumerations(c)
     for name, values in headers.enumerations(cpp).items():
@@ -84,13 +84,13 @@ def enumeration_lines(cpp, c):
 
 
 def bodies(name, cpp, c):
-    """The text of a structure of C++, and of its like in C where that is, with their comments."""
+    """Returns the text of a C++ structure, and of the corresponding C structure if there is one, with comments."""
     return [found for text, known in ((cpp, name), (c, f"rung_{snake(name)}"))
             for found in re.findall(rf"^(?:typedef )?struct {known} \{{\n(.*?)^\}}", text, re.M | re.S)]
 
 
 def options_table(name, fields, cpp, c):
-    """Every option of a structure of C++, and what it is in C."""
+    """Returns the table of a C++ structure's options, with their C counterparts."""
     c_name = f"rung_{snake(name)}"
     c_fields = {field: kind for kind, field in headers.c_structures(c).get(c_name, [])}
     structures = bodies(name, cpp, c)
@@ -108,20 +108,20 @@ def options_table(name, fields, cpp, c):
 
 
 def unexplained(folder):
-    """The options of an operator of which its headers say nothing: ["gemm: GemmOptions.alpha"]."""
+    """Returns the options of an operator that its headers do not comment on: ["gemm: GemmOptions.alpha"]."""
     cpp, c = operator_headers(folder)
     return [f"{folder.name}: {structure}.{field}" for structure, fields in headers.structures(cpp).items()
             for _, field, _ in fields if not note_of(field, bodies(structure, cpp, c))]
 
 
 def operator_headers(folder):
-    """The text of an operator's headers, of C++ and of C."""
+    """Returns the text of an operator's C++ header and C header."""
     c_header = folder / f"{folder.name}.h"
     return (folder / f"{folder.name}.hpp").read_text(), c_header.read_text() if c_header.exists() else ""
 
 
 def example(folder):
-    """The first lines of C++ in an operator's README; tests/docs/operator_examples.py compiles them."""
+    """Returns the first C++ listing of an operator's README; tests/docs/operator_examples.py compiles it."""
     readme = folder / "README.md"
     found = readme.exists() and re.search(r"^```cpp\n.*?^```\n", readme.read_text(), re.M | re.S)
     return [*found[0].splitlines(), ""] if found else []
@@ -149,7 +149,7 @@ def operator_section(folder):
 
 
 def borrowed_options(cpp):
-    """The options of other operators that functions take: [("softmax", "SoftmaxOptions")]."""
+    """Yields the options of other operators that functions take: ("softmax", "SoftmaxOptions")."""
     for other in re.findall(r'^#include "rung/ops/(\w+)/\1\.hpp"', cpp, re.M):
         for structure in headers.structures((ROOT / f"rung/ops/{other}/{other}.hpp").read_text()):
             if re.search(rf"const {structure}& options", cpp):
@@ -157,13 +157,13 @@ def borrowed_options(cpp):
 
 
 def functor_functions(text):
-    """The templates of a .cuh that take the caller's functors: those whose first argument is the context."""
+    """Returns the templates of a .cuh that take the caller's functors: their first argument is the context."""
     return [headers.signature(declaration) for declaration, body in headers.namespace_rung(text)
             if body is not None and declaration.startswith("template <") and "(Context& context" in declaration]
 
 
 def described(signature, notes):
-    """A line of a list: the signature and the first sentence of what the header says of it."""
+    """Returns a list item: the signature and the first sentence of its comment."""
     name = headers.name_of(signature)
     head = re.sub(r"^template <.*> (?=\w+\()", "", signature[:signature.index(name + "(") + len(name) + 1])
     said = next((said for line, said in notes.items() if headers.signature(line).startswith(head)), "")
@@ -171,7 +171,7 @@ def described(signature, notes):
 
 
 def header(name):
-    """Of core, or of the harness that checks and benchmarks need."""
+    """Returns the path of a header of core, or of the harness for checks and benchmarks."""
     core = ROOT / "rung" / "core" / f"{name}.hpp"
     return core if core.exists() else ROOT / "rung" / "harness" / f"{name}.hpp"
 

@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """bench_pytorch.py [OUT.json]: times PyTorch's softmax, layer norm and attention on a GPU.
 
-The shapes and types are those that `rung bench softmax`, `norm` and `attention` time on a GPU by
-default (attention: by PyTorch's backends flash and cudnn), and the rows are spelled as theirs, as a
-peer's: run it in the same session, on the same machine, and compare. Inputs of softmax and norm rotate
-through buffers that together exceed the L2 cache several times, so that every call finds its input in
-memory; attention's exceed it by themselves. The time is the median over calls, each between two events
-of the stream, after a warm-up.
+The shapes and types are the defaults of `rung bench softmax`, `norm` and `attention` on a GPU (attention: PyTorch's
+backends flash and cudnn), and rows have the format of a peer's rows. For a comparison, run both in the same session on
+the same machine. Inputs of softmax and norm rotate through buffers that together exceed the L2 cache several times, so
+that every call finds its input in memory; attention's inputs exceed it by themselves. The time is the median over
+calls, each between two events of the stream, after a warm-up.
 """
 
 import itertools
@@ -24,13 +23,13 @@ ATTENTION = [(2, 32, 8192, 64, 32, 8192, False), (2, 32, 8192, 128, 32, 8192, Fa
              (2, 32, 8192, 128, 32, 8192, True), (2, 16, 8192, 256, 16, 8192, True),
              (32, 64, 1, 128, 8, 8192, False), (128, 64, 1, 128, 8, 32768, False),
              (32, 64, 8, 128, 8, 8192, False)]
-CALLS = 51  # timed, an odd number: the median is one of them
+CALLS = 51  # timed calls; odd, so that the median is one of them
 WARM_UP = 5
-L2_TIMES = 4  # the inputs together exceed L2 this many times
+L2_TIMES = 4  # the inputs together have this many times the size of L2
 
 
 def seconds_of(call, inputs):
-    """The times of CALLS calls, one input after another in turn."""
+    """Returns the times of CALLS calls, which cycle through the inputs."""
     for i in range(WARM_UP):
         call(inputs[i % len(inputs)])
     events = [
@@ -47,7 +46,8 @@ def seconds_of(call, inputs):
 
 
 def row(op, problem, times, amount, rung="pytorch", unit="GB/s"):
-    """As a row of `rung bench --json`; what only rung can say is null. `amount`: bytes or operations."""
+    """Returns a row in the format of `rung bench --json`, with null for fields that only rung knows. `amount`: bytes or
+    operations."""
     median = statistics.median(times)
     quartiles = statistics.quantiles(times, n=4)
     return {
@@ -72,7 +72,7 @@ def row(op, problem, times, amount, rung="pytorch", unit="GB/s"):
 
 
 def measure():
-    # Older versions do not tell; no GPU of today has more.
+    # Fallback for older versions of PyTorch, which do not report the size; no current GPU has more.
     l2_bytes = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 128 << 20)
     for type_name, dtype in TYPES.items():
         for rows, columns in SHAPES:
@@ -105,7 +105,7 @@ def measure_attention():
                 for _ in range(2))
         problem = f"bf16 {batch}x{heads}x{queries}x{width}" + ("" if kv_heads == heads else f",kv={kv_heads}") + (
             "" if keys == queries else f",keys={keys}") + (",causal" if causal else "")
-        reads = queries * heads // kv_heads < 256  # bound by memory
+        reads = queries * heads // kv_heads < 256  # memory-bound
         amount = (2 * 2 * (q.numel() + k.numel()) if reads else
                   4 * batch * heads * width * queries * keys * (0.5 if causal else 1))
         for rung, backend in ("pytorch_flash", SDPBackend.FLASH_ATTENTION), (
@@ -117,7 +117,7 @@ def measure_attention():
             try:
                 times = seconds_of(call, [q])
             except RuntimeError:
-                continue  # a backend that does not take the shape
+                continue  # the backend does not support the shape
             yield row("attention", problem, times, amount, rung, "GB/s" if reads else "GFLOP/s")
         del q, k, v
         torch.cuda.empty_cache()

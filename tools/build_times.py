@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What each operator costs, in seconds of one processor, from the logs that ninja and ctest keep.
+"""Prints the build and test cost of each operator, in processor seconds, from the logs of ninja and ctest.
 
 usage: build_times.py [--budget SECONDS] BUILD...
 
-A row per operator and for what belongs to none (core, workbench, simulator, unity sources); columns for compiling its
-CPU sources, its kernels by nvcc and for the simulated GPU, and its tests, and for running its tests. Of a file that was
-built several times the last counts, of tests those that ctest ran last. The slowest files and tests are named below.
+One row per operator, and rows for the rest (core, workbench, simulator, unity sources). Columns: compiling its CPU
+sources, its kernels by nvcc and for the simulated GPU, and its tests, and running its tests. If a file was built
+several times, the last time counts; of tests, ctest's last run. The slowest files and tests are listed below.
 
-Where the build has RUNG_BUILD_TIMES on, a second table has each target's processor time (cpu_seconds.sh), which other
-load does not change. --budget SECONDS: that table alone; fails if it comes to more than 1.3 SECONDS."""
+If the build has RUNG_BUILD_TIMES on, a second table has each target's processor time (cpu_seconds.sh), which does not
+depend on other load. --budget SECONDS: prints that table alone; fails if its sum exceeds 1.3 SECONDS."""
 import argparse
 import collections
 import pathlib
@@ -18,7 +18,7 @@ import sys
 
 KINDS = ["cpu", "nvcc", "simt", "tests", "run"]
 SLOWEST = 8
-SLACK = 1.3  # of a budget: compilers and processors differ
+SLACK = 1.3  # tolerance of a budget: compilers and processors differ
 
 
 def kind_of(output):
@@ -30,7 +30,7 @@ def kind_of(output):
 
 
 def compile_times(build):
-    """Seconds by output, of compilers and linkers."""
+    """Returns the seconds of compilers and linkers, by output."""
     seconds = {}
     for line in (build / ".ninja_log").read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
@@ -40,7 +40,7 @@ def compile_times(build):
 
 
 def test_times(build):
-    """Seconds by test, of the last run; nothing where there was none."""
+    """Returns the seconds of the last run, by test; empty if there was none."""
     log = build / "Testing/Temporary/LastTest.log"
     if not log.exists():
         return {}
@@ -50,7 +50,7 @@ def test_times(build):
 
 
 def labels(build):
-    """Of the tests that GoogleTest programs consist of, the label: an operator's name for its own."""
+    """Returns the labels of tests in GoogleTest programs; an operator's own tests are labeled with its name."""
     found = {}
     for listed in build.glob("tests/**/*_tests.cmake"):
         text = listed.read_text(encoding="utf-8")
@@ -59,7 +59,7 @@ def labels(build):
 
 
 def cpu_seconds(build):
-    """Seconds of processors by output, from cpu_seconds.sh; of a file that was compiled several times the last."""
+    """Returns processor seconds by output, from cpu_seconds.sh; the last value if a file was compiled several times."""
     log = build / "cpu_seconds.log"
     if not log.exists():
         return {}
@@ -68,7 +68,7 @@ def cpu_seconds(build):
 
 
 def print_targets(build, seconds):
-    """The table of each target's processor time."""
+    """Prints the table of each target's processor time."""
     targets = collections.Counter()
     for output, took in seconds.items():
         found = re.search(r"([^/]+)[.]dir/", output)
@@ -80,7 +80,7 @@ def print_targets(build, seconds):
 
 
 def hold_budget(builds, budget):
-    """Ends the program: with 1 if a build's compilers took more than the budget allows."""
+    """Exits, with status 1 if a build's compilers exceeded the budget."""
     failed = False
     for build in builds:
         seconds = cpu_seconds(build)
@@ -112,7 +112,7 @@ def main():
         operators = sorted(table, key=len, reverse=True)
         for test, took in ran.items():
             label = label_of.get(test, "")
-            # check_gemm_prefetch_0, mutants_stencil: the longest operator's name that follows.
+            # In check_gemm_prefetch_0 and mutants_stencil, the longest operator name that matches.
             named = next((one for one in operators if re.match(rf"[a-z]+_{one}(_|$)", test)), "-")
             table[label if label in table else named]["run"] += took
         print(f"{build}: seconds of compilers and linkers, and of tests")

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """busy_neighbor.py LIBRUNG [WORKLOAD...]: times calls while another process burns one core.
 
-Each round times every number of threads once, for --seconds: first with the machine as it is, then beside a
-process that does nothing but count. A figure is the mean time per call, as stalls hide from a median; of several
-rounds it is the median. The last columns are what matters: beside a neighbor, two threads take at most 1.2 times
-as long as one, and four threads on two cores at most 1.3 times as long as two; without one, two threads take at most
-0.9 times as long for calls above 200 us. --assert makes these the exit code.
+Each round times every number of threads once, for --seconds: first on the idle machine, then beside a process that only
+counts. A figure is the mean time per call, since a median hides stalls; over several rounds, the median of the means.
+The last columns are the criteria: beside a neighbor, two threads take at most 1.2 times as long as one, and four
+threads on two cores at most 1.3 times as long as two; without a neighbor, two threads take at most 0.9 times as long
+for calls above 200 us. With --assert the exit status is 1 if a criterion fails.
 
-Run it on two cores, of an otherwise idle machine: taskset -c 0,1 tools/busy_neighbor.py build/release/lib/librung.so
+Run it on two cores of an otherwise idle machine: taskset -c 0,1 tools/busy_neighbor.py build/release/lib/librung.so
 A library without some of the operators has fewer workloads.
 """
 
@@ -35,7 +35,7 @@ def random(*shape):
 
 
 class Calls:
-    """Calls through the C interface on a context of so many threads, with their arguments made ready."""
+    """Calls through the C interface, with prepared arguments, on a context with a given number of threads."""
 
     def __init__(self, api, threads):
         self.api, self.calls = api, []
@@ -75,7 +75,7 @@ def conv(calls):
 
 
 def mlp(calls):
-    """A step of examples/digits --model mlp."""
+    """Adds the calls of one training step of examples/digits --model mlp."""
     batch, widths = 32, (784, 256, 128, 10)
     rung = {"rung": b"threads"}
     count = sum(a * b + b for a, b in zip(widths, widths[1:]))
@@ -124,7 +124,7 @@ def mean_seconds(calls, seconds):
 
 
 def measure(workload, rounds, seconds):
-    """Mean seconds by number of threads: medians over the rounds."""
+    """Returns the mean seconds by number of threads: medians over the rounds."""
     means = {threads: [] for threads in workload}
     for _ in range(rounds):
         for threads, calls in workload.items():
@@ -170,7 +170,7 @@ def main():
                     other.kill()
                     other.wait()
             two, four = means[2] / means[1], means[4] / means[2]
-            # Where the machine is quiet, two threads are of use to calls that are worth them.
+            # On an idle machine, a second thread must pay off for calls above 200 us.
             most = 1.2 if neighbor else 0.9 if means[1] > 200e-6 else 1.1
             passed, measured = passed and four <= 1.3 and two <= most, True
             print(f"{name:12}{'neighbor' if neighbor else 'quiet':10}" +

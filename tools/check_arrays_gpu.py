@@ -23,7 +23,7 @@ generator = np.random.default_rng(0)
 X = generator.standard_normal((37, 129)).astype(np.float32)
 W = generator.standard_normal((129, 65)).astype(np.float32)
 SOFTMAX = rung.softmax(X)
-SIDE = 4096  # of arrays whose work takes long enough to be overtaken
+SIDE = 4096  # side of arrays whose work takes long enough to reveal missing synchronization
 
 
 def close(got, expected, tolerance=2e-5):

@@ -76,7 +76,7 @@ def compiled(name):
 # --- streams -------------------------------------------------------------------------------------------------------
 
 def side_stream(name):
-    """Inputs are written late on a stream of its own: work on another stream would read zeros."""
+    """Inputs are written late on a separate stream: work on another stream would read zeros."""
     ours, theirs, _ = CASES[name]
     inputs = tensors(name, torch.float32, "cuda")
     expected = theirs(*inputs)
@@ -95,7 +95,7 @@ def side_stream(name):
 
 
 def captured(name, warm):
-    """A step with its gradient in a CUDA graph, replayed with other values."""
+    """Captures a step with its gradient in a CUDA graph, and replays it with other values."""
     ours, theirs, _ = CASES[name]
     inputs = tensors(name, torch.float32, "cuda", gradient=True)
     stream = torch.cuda.Stream()
@@ -130,7 +130,7 @@ def second_device():
 # --- costs ---------------------------------------------------------------------------------------------------------
 
 def cost(function, calls=2000, rounds=7):
-    """Host time per call in us, the least of several rounds; the device is far from full."""
+    """Returns host time per call in us, the minimum of several rounds; the device is far from saturated."""
     best = float("inf")
     for _ in range(rounds):
         torch.cuda.synchronize()

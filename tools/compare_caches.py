@@ -21,7 +21,7 @@ import compare_counters
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent / "tests/emulate/caches/caches.cu"
 LOOKUP = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}{}.sum"
-# What a column is called: its metrics, of which several are added up.
+# Column: its metrics, which are added.
 METRICS = {
     "l1tex__t_sector_hit_rate.pct": ["l1tex__t_sector_hit_rate.pct"],
     "load_sectors": [LOOKUP.format("ld", "")],
@@ -87,7 +87,7 @@ def share(figures, hits, of):
     return 100 * figures[hits] / figures[of] if figures[of] else None
 
 
-# What the table shows of a kernel.
+# Columns of the table, one row per kernel.
 COLUMNS = [
     ("L1 hits, % of sectors", lambda one: one["l1tex__t_sector_hit_rate.pct"]),
     ("% of loads", lambda one: share(one, "load_hits", "load_sectors")),

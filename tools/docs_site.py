@@ -4,9 +4,9 @@
 
 A warning is an error.
 
-The pages are all *.md of the tree, where they are, and the sources that they link to. Each is staged in build/docs for
-MkDocs, whose Markdown differs from GitHub's: links to sources lead to pages made of them, lists are indented by four.
-MkDocs Material is installed into build/docs-venv. Links of the pages that were built, and their anchors, are checked.
+The pages are all *.md files of the tree, and the sources that they link to. Each is staged in build/docs for MkDocs,
+whose Markdown differs from GitHub's: links to sources lead to pages made from them, lists are indented by four. MkDocs
+Material is installed into build/docs-venv. Links of the built pages, and their anchors, are checked.
 """
 import html.parser
 import json
@@ -20,9 +20,9 @@ import time
 import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Folders whose documents are pages; those beside README.md are, too.
+# Folders whose documents become pages, as do those beside README.md.
 FOLDERS = ("docs", "examples", "python", "results", "rung", "tests", "tools")
-# The sections of the site and their pages in order, as patterns; what no pattern names comes last.
+# Sections of the site and their pages in order, as patterns; pages that match no pattern come last.
 SECTIONS = {
     "Use": ("docs/install.md", "docs/python.md", "docs/python*.md", "docs/api.md", "docs/tuning.md", "docs/json.md",
             "docs/reliability.md", "docs/stability.md", "python/**/*.md", "examples/**/*.md"),
@@ -39,7 +39,7 @@ SECTIONS = {
 LANGUAGES = {".c": "c", ".cl": "c", ".cpp": "cpp", ".cu": "cpp", ".cuh": "cpp", ".h": "cpp", ".hpp": "cpp",
              ".metal": "cpp", ".mm": "objc", ".py": "python", ".sh": "bash", ".cmake": "cmake", ".json": "json",
              ".yml": "yaml", ".txt": "text"}
-RAW = {".png", ".svg", ".jpg", ".gif", ".ipynb"}  # copied as they are
+RAW = {".png", ".svg", ".jpg", ".gif", ".ipynb"}  # copied unchanged
 LINK = re.compile(r'(\]\(|\b(?:href|src)="|^\s*\[[^\]]+\]:\s+)([^)\s"]+)')
 ITEM = re.compile(r"( *)([-*+]|\d+[.)]) +")
 FENCE = re.compile(r" *(`{3,}|~{3,})")
@@ -55,14 +55,15 @@ def documents(root):
 
 
 def outside_code(line, change):
-    """The line with change() applied to what is no code."""
+    """Returns the line with change() applied outside of code spans."""
     parts = re.split(r"((?<!`)(`+)(?!`).*?(?<!`)\2(?!`))", line)
-    # Of each code span come two parts: the span and its backquotes.
+    # Each code span yields two parts: the span and its backquotes.
     return "".join(part if at % 3 == 1 else change(part) for at, part in enumerate(parts) if at % 3 != 2)
 
 
 def with_lists_apart(lines):
-    """(line, is it code) with lists as Python-Markdown reads them: four columns per level, a blank line before."""
+    """Yields (line, is it code), with lists as Python-Markdown expects them: four columns per level, after a blank
+    line."""
     offsets, fence, before = [], None, ""
     for line in lines:
         indent = len(line) - len(line.lstrip())
@@ -91,7 +92,7 @@ def with_lists_apart(lines):
 
 
 def page_of(root, target):
-    """The page that shows a file or folder of the tree, which is given by its path there."""
+    """Returns the page that shows a file or folder of the tree, given by its path in the tree."""
     if (root / target).is_dir():
         readme = target / "README.md"
         return readme if (root / readme).exists() else target / "index.md"
@@ -99,16 +100,16 @@ def page_of(root, target):
 
 
 class Staging:
-    """The pages of a tree, and what they link to."""
+    """Pages of a tree, and the files that they link to."""
 
     def __init__(self, root):
         self.root = root
         self.documents = documents(root)
-        self.linked = set()  # files and folders of the tree, by their path there
+        self.linked = set()  # files and folders, by their paths in the tree
         self.broken = []
 
     def rewritten(self, document, link):
-        """The link of a document to the page that shows its target."""
+        """Returns a document's link, redirected to the page that shows its target."""
         path, _, anchor = link.partition("#")
         if not path or re.match(r"[a-z]+:|//", link, re.I):
             return link
@@ -124,7 +125,7 @@ class Staging:
         return os.path.relpath(page, document.parent) + ("#" + anchor if anchor else "")
 
     def text(self, document):
-        """A document as MkDocs should read it."""
+        """Returns a document in the form that MkDocs expects."""
         def change(part):
             return LINK.sub(lambda found: found[1] + self.rewritten(document, found[2]), part)
 
@@ -136,7 +137,7 @@ class Staging:
         return "\n".join(line if is_code else outside_code(line, change) for line, is_code in staged) + "\n"
 
     def source_page(self, target):
-        """A page that shows a file, or what is in a folder."""
+        """Returns a page that shows a file or lists a folder."""
         head = f"---\ntitle: {target}\nsearch:\n  exclude: true\n---\n\n# {target}\n\n"
         if (self.root / target).is_dir():
             entries = sorted(path for path in (self.root / target).iterdir()
@@ -153,7 +154,7 @@ class Staging:
         return f"{head}{fence}{LANGUAGES.get(target.suffix, 'text')}\n{text.rstrip()}\n{fence}\n"
 
     def write(self, stage):
-        """Writes all pages to a folder, which it empties first. Returns those made of sources."""
+        """Writes all pages to a folder, which is emptied first. Returns the pages made from sources."""
         shutil.rmtree(stage, ignore_errors=True)
         pages = {document: self.text(document) for document in self.documents}
         made = []
@@ -172,14 +173,14 @@ class Staging:
 
 
 def navigation(pages):
-    """The sections of SECTIONS that have pages."""
+    """Returns the sections of SECTIONS that have pages."""
     left = [page for page in pages if page != pathlib.Path("README.md")]
     sections = [{"rung": "README.md"}]
     for name, patterns in SECTIONS.items():
         chosen = []
         later = {one for section, more in SECTIONS.items() if section not in (name, "More") for one in more}
         for pattern in patterns:
-            # A pattern leaves what another section names without one.
+            # A pattern with a wildcard skips pages that belong to a later section.
             chosen += [page for page in left if matches(page, pattern) and page not in chosen and
                        ("*" not in pattern or str(page) not in later)]
         left = [page for page in left if page not in chosen]
@@ -196,7 +197,7 @@ def matches(page, pattern):
 # --- what was built ------------------------------------------------------------------------------------------------
 
 class Page(html.parser.HTMLParser):
-    """The anchors of a page, what it links to and what it loads."""
+    """Anchors of a page, its links and the files that it loads."""
 
     def __init__(self, path):
         super().__init__()
@@ -215,8 +216,8 @@ class Page(html.parser.HTMLParser):
 
 
 def wrong_links(site):
-    """What is wrong with the links of the pages below a folder: targets and anchors that are not there, and files that
-    a page loads from elsewhere."""
+    """Returns complaints about the links of the pages below a folder: missing targets and anchors, and files that a
+    page loads from elsewhere."""
     pages = {path: Page(path) for path in sorted(site.rglob("*.html"))}
     for path, page in pages.items():
         for link in sorted(page.links | page.loads):
@@ -226,7 +227,7 @@ def wrong_links(site):
                     yield f"{path.relative_to(site)}: loads {link} from elsewhere"
                 continue
             name = urllib.parse.unquote(parts.path)
-            if name.startswith("/"):  # of 404.html, which a server sends for any address
+            if name.startswith("/"):  # in 404.html, which a server sends for any address
                 name = os.path.relpath(site / name.lstrip("/"), path.parent)
             target = path if not name else pathlib.Path(os.path.normpath(path.parent / name))
             if target.is_dir():
@@ -241,7 +242,7 @@ def wrong_links(site):
 # --- the command ---------------------------------------------------------------------------------------------------
 
 def mkdocs():
-    """The program, installed where it is not as docs_requirements.txt says."""
+    """Returns the path of MkDocs; installs it if the installed version differs from docs_requirements.txt."""
     venv, wanted = ROOT / "build/docs-venv", ROOT / "tools/docs_requirements.txt"
     stamp = venv / "installed"
     if not stamp.exists() or stamp.read_text() != wanted.read_text():
@@ -268,7 +269,7 @@ def main():
     settings = {"INHERIT": "../mkdocs.yml", "docs_dir": "docs", "site_dir": "site",
                 "nav": navigation(staging.documents), "not_in_nav": "\n".join(f"/{page}" for page in made)}
     (ROOT / "build/mkdocs.yml").write_text(json.dumps(settings, indent=1), encoding="utf-8")
-    # Its notice is about MkDocs 2, which docs_requirements.txt does not install.
+    # Suppresses the notice about MkDocs 2, which docs_requirements.txt does not install.
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run([program, "build", "--strict", "--clean", "--quiet", "-f", ROOT / "build/mkdocs.yml"],
                           env=environment, check=False)

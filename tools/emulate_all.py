@@ -15,7 +15,7 @@ SOURCES = (".cu", ".cpp", ".c")
 
 
 def programs(folder):
-    """Name and sources of each."""
+    """Yields the name, the location and the sources of each program."""
     made = {path.parent for path in folder.rglob("Makefile")}
     for one in sorted(made):
         sources = sorted(path for path in one.rglob("*") if path.suffix in SOURCES)

@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads rung's public headers: functions, structures with their fields and defaults, enumerations.
 
-For tools/api.py and the tests that hold the C interface to the C++ one. It understands the headers as they are
-written and formatted here, not C++.
+For tools/api.py and the tests that compare the C interface with the C++ one. It parses only the subset of C++ in rung's
+headers, formatted as they are.
 """
 import re
 
 
 def code_of(text):
-    """Without comments and directives of the preprocessor; lines stay where they are."""
+    """Returns the text without comments and preprocessor directives; line numbers are kept."""
     text = re.sub(r"/\*.*?\*/", lambda m: re.sub(r"[^\n]", "", m[0]), text, flags=re.S)
     text = re.sub(r"//[^\n]*", "", text)
     return re.sub(r"^#[^\n]*", "", text, flags=re.M)
 
 
 def joined(text):
-    """On one line."""
+    """Returns the text on one line."""
     text = re.sub(r"\s+", " ", text).strip()
     return re.sub(r"\( ", "(", text)
 
 
 def split_list(text):
-    """At the commas that stand in no brackets."""
+    """Splits at the commas outside of all brackets."""
     parts, depth, start = [], 0, 0
     for at, letter in enumerate(text):
         depth += (letter in "([{<") - (letter in ")]}>")
@@ -33,7 +33,7 @@ def split_list(text):
 
 
 def statements(code):
-    """(declaration, body or None) of a class or namespace, in order; what follows '=' is in the declaration."""
+    """Yields (declaration, body or None) of a class or namespace, in order; the declaration includes text after '='."""
     start = at = depth = 0
     while at < len(code):
         letter = code[at]
@@ -50,7 +50,7 @@ def statements(code):
                     if braces == 0:
                         break
                 body = code[at + 1:end - 1]
-                if re.search(r"=\s*$", code[start:at]):  # an initializer: the statement goes on
+                if re.search(r"=\s*$", code[start:at]):  # an initializer: the statement continues
                     at = end
                     continue
                 yield declaration, body
@@ -63,14 +63,14 @@ def statements(code):
 
 
 def namespace_rung(text):
-    """The statements of namespace rung in a C++ header, those of nested namespaces left out."""
+    """Yields the statements of namespace rung in a C++ header, without nested namespaces."""
     for declaration, body in statements(code_of(text)):
         if declaration == "namespace rung":
             yield from statements(body)
 
 
 def comments(text):
-    """{line of code: what the comment on it, or else right above it, says}, for one-line summaries."""
+    """Returns {line of code: its comment, beside it or else right above it}, for one-line summaries."""
     found, above = {}, []
     for line in text.splitlines():
         alone = re.match(r"\s*(?:///?|/\*|\*)\s?(.*?)\s*(?:\*/)?$", line)
@@ -87,11 +87,11 @@ def comments(text):
 
 
 def signature(declaration):
-    """A function's, without what only compilers need."""
+    """Returns a function's signature, without attributes and specifiers."""
     words = r"\b(RUNG_API|RUNG_C_API|RUNG_HD|RUNG_ALWAYS_INLINE|constexpr|inline|friend|virtual|explicit)\b\s*"
     text = re.sub(r"\[\[\w+\]\]\s*", "", re.sub(words, "", declaration))
     depth = 0
-    for at, letter in enumerate(text):  # constructors' initializers
+    for at, letter in enumerate(text):  # cuts off a constructor's initializers
         depth += (letter == "(") - (letter == ")")
         if depth == 0 and letter == ":" and text[at - 1:at + 1] != "::" and text[at:at + 2] != "::":
             text = text[:at]
@@ -100,13 +100,13 @@ def signature(declaration):
 
 
 def name_of(text):
-    """Of a signature: the word before its first parenthesis, templates' and requirements' apart."""
+    """Returns the function's name: the word before the first parenthesis, after template and requires clauses."""
     text = re.sub(r"^(template <(?:[^<>]|<[^<>]*>)*> )?(requires ?\(.*?\)\)? )?", "", text)
     return re.search(r"(operator[^(]*|~?\w+)\(", text)[1]
 
 
 def parameters(text):
-    """Of a signature: [(type, name, default or None)]."""
+    """Returns a signature's parameters: [(type, name, default or None)]."""
     found = []
     for part in split_list(text[text.index("(") + 1:text.rindex(")")]):
         if part == "void":
@@ -118,7 +118,7 @@ def parameters(text):
 
 
 def functions(text, exported="RUNG_API"):
-    """{name: [signatures]} of the functions that a C++ header exports from namespace rung."""
+    """Returns {name: [signatures]} of the functions that a C++ header exports from namespace rung."""
     found = {}
     for declaration, body in namespace_rung(text):
         if body is None and re.match(rf"(\[\[noreturn\]\] )?{exported}\b", declaration):
@@ -127,13 +127,13 @@ def functions(text, exported="RUNG_API"):
 
 
 def c_functions(text):
-    """{name: signature} of the functions that a C header declares."""
+    """Returns {name: signature} of the functions that a C header declares."""
     return {name_of(signature(found)): signature(found)
             for found in re.findall(r"^RUNG_C_API\s[^;]*", code_of(text), re.M)}
 
 
 def fields(body):
-    """[(type, name, default)] of a structure's body, functions left out; an array's type is int[3]."""
+    """Returns [(type, name, default)] of a structure's body, without functions; an array's type is int[3]."""
     found = []
     for declaration, inner in statements(body):
         if inner is not None or "(" in declaration or declaration.startswith(("static ", "using ")):
@@ -146,32 +146,32 @@ def fields(body):
 
 
 def structures(text):
-    """{name: fields} of the plain structures of a C++ header's namespace rung: options and inputs."""
+    """Returns {name: fields} of the plain structures in a C++ header's namespace rung: options and inputs."""
     return {declaration.split()[-1]: fields(body) for declaration, body in namespace_rung(text)
             if re.fullmatch(r"struct \w+", declaration)}
 
 
 def c_structures(text):
-    """{name: [(type, name)]} of a C header."""
+    """Returns {name: [(type, name)]} of a C header."""
     found = re.findall(r"^typedef struct (\w+) \{(.*?)^\} \1;", code_of(text), re.M | re.S)
     return {name: [field[:2] for field in fields(body)] for name, body in found}
 
 
 def enumerations(text):
-    """{name: [enumerators]} of a C++ header's namespace rung, in order from 0."""
+    """Returns {name: [enumerators]} of a C++ header's namespace rung, in order from 0."""
     return {re.match(r"enum class (\w+)", declaration)[1]: split_list(body)
             for declaration, body in namespace_rung(text) if declaration.startswith("enum class")}
 
 
 def c_enumerations(text):
-    """{name: {enumerator: value}} of a C header."""
+    """Returns {name: {enumerator: value}} of a C header."""
     found = re.findall(r"^typedef enum (\w+) \{(.*?)\} \1;", code_of(text), re.M | re.S)
     return {name: {part.split(" = ")[0]: int(part.split(" = ")[1]) for part in split_list(body)}
             for name, body in found}
 
 
 def members(text):
-    """{class: [signatures]} of the public functions of a C++ header's classes and structures."""
+    """Returns {class: [signatures]} of the public functions of a C++ header's classes and structures."""
     found = {}
     for declaration, body in namespace_rung(text):
         match = re.search(r"\b(class|struct) (?:RUNG_API )?(\w+)(?: final)?(?: : .*)?$", declaration)
