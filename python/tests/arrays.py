@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays for the tests: NumPy's of random layouts, and classes that offer arrays as other libraries do."""
+"""Arrays for the tests: NumPy arrays of random layouts, and classes that offer arrays as other libraries do."""
 import ctypes
 
 import numpy as np
@@ -11,7 +11,8 @@ SHAPES = st.lists(st.integers(0, 5), min_size=1, max_size=4).map(tuple)
 
 
 def laid_out(shape, dtype, layout, seed):
-    """Random elements of a shape in a layout: C, Fortran, reversed, every second one, or broadcast from one row."""
+    """Returns random elements of a shape in a layout: C, Fortran, reversed, every second one, or broadcast from one
+    row."""
     random = np.random.default_rng(seed)
     if layout == "broadcast" and len(shape) > 0:
         row = random.uniform(-2, 2, (1, *shape[1:])).astype(dtype)
@@ -51,7 +52,7 @@ class ExchangeTable(ctypes.Structure):
 
 
 class OfDLPack:
-    """An array that __dlpack__ alone offers, by NumPy's; counts the calls."""
+    """An array that offers only __dlpack__, by NumPy's; counts the calls."""
 
     calls = 0
 
@@ -67,7 +68,7 @@ class OfDLPack:
 
 
 class OfOldDLPack(OfDLPack):
-    """The same of before DLPack 1.0, which knows no max_version."""
+    """OfDLPack before DLPack 1.0: without max_version."""
 
     def __dlpack__(self, *, stream=None):
         return self.array.__dlpack__()
@@ -115,7 +116,7 @@ TABLE = ExchangeTable(1, 3, None, None, None, None, ctypes.cast(describe, ctypes
 _capsule = ctypes.pythonapi.PyCapsule_New
 _capsule.restype = ctypes.py_object
 _capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-NAME = b"dlpack_exchange_api"  # the capsule has its address
+NAME = b"dlpack_exchange_api"  # name of the capsule, which holds its address
 OfExchangeTable.__dlpack_c_exchange_api__ = _capsule(ctypes.addressof(TABLE), NAME, None)
-# The type is recognized by its module, as PyTorch's is.
+# The type is recognized by its module's name, like PyTorch's.
 OfExchangeTable.__module__ = "torch.of_a_test"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of the Python package share. The package under test is the one on the path: PYTHONPATH or installed."""
+"""Fixtures of the Python package's tests. The package under test is the one on the path: PYTHONPATH or installed."""
 import pytest
 
 
 @pytest.fixture(scope="session")
 def program():
-    """The path of the program; tests that need it are skipped where it is not built."""
+    """Returns the path of the program; skips tests that need it if it is not built."""
     from rung import _program
     try:
         return _program.program()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways to an array's memory, without a copy; what is refused; results of the caller's kind."""
+"""Access to an array's memory without a copy; rejected arrays; results of the caller's kind."""
 import array
 import sys
 import types
@@ -170,7 +170,7 @@ def test_references_are_not_leaked():
 
 
 class OfCudaInterface:
-    """What CuPy and Numba offer, of memory that no call gets to."""
+    """Memory as CuPy and Numba offer it, at an address that no call accesses."""
 
     def __init__(self, read_only=False, mask=None):
         self.__cuda_array_interface__ = {"shape": (3,), "typestr": "<f4", "data": (F4.ctypes.data, read_only),

@@ -60,7 +60,7 @@ def test_repeated_launches_run_unchecked_where_asked(module):
     assert "add: " + str(of_add["checked"]) + " of 40 launches were checked" in str(report)
     np.testing.assert_array_equal(y.get(), np.ones(32))
     with cuda.checked(counters=False) as report:
-        add((1,), (32,), (x, y))  # what unchecked launches wrote counts as written
+        add((1,), (32,), (x, y))  # elements written by unchecked launches count as initialized
         add((1,), (32,), (x, y))
     assert report.launches["add"] == {"launches": 2, "checked": 2}
 
@@ -118,7 +118,7 @@ def test_refuses_architectures_that_the_device_cannot_run(make, arch):
 
 def test_each_element_keeps_its_state_under_all_orders(module):
     x, y = cuda.DeviceArray(16), cuda.to_device(np.zeros(8, np.float32))
-    x.gpudata.write(np.ones(8, np.float32))  # half of it
+    x.gpudata.write(np.ones(8, np.float32))  # the first half
     add = module.get_function("add")
     with cuda.checked(action="collect", orders="all", counters=False) as report:
         add((1,), (8,), (y, x))
@@ -137,7 +137,7 @@ def test_more_than_48_kib_of_shared_memory_are_refused_until_raised(module):
     with pytest.raises(cuda.CudaError, match="65536 bytes of dynamic shared.*max_dynamic_shared_size_bytes = 65536"):
         kernel((1,), (32,), (x, last), shared_mem=KIB64)
     kernel.max_dynamic_shared_size_bytes = KIB64
-    assert module.get_function("reversed").max_dynamic_shared_size_bytes == KIB64  # of the kernel, not of the handle
+    assert module.get_function("reversed").max_dynamic_shared_size_bytes == KIB64  # of the kernel, not the handle
     kernel((1,), (32,), (x, last), shared_mem=KIB64)
     np.testing.assert_array_equal(x, np.arange(32)[::-1])
     with pytest.raises(cuda.CudaError, match="max_dynamic_shared_size_bytes: given 300000, accepted are 0 to 232448"):
@@ -169,7 +169,7 @@ def test_a_raised_limit_outlives_the_worker(module):
 
 
 def test_the_cache_tells_libraries_of_one_version_apart(tmp_path):
-    """Built anew, the runtime of kernels has the version of before; what was compiled for the old one is not for it."""
+    """A rebuilt runtime of kernels keeps its version; kernels compiled for the old runtime must not be reused."""
     for folder in ("bin", "lib"):
         (tmp_path / folder).mkdir()
     program = tmp_path / "bin" / "rung"

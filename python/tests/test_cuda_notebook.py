@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The cell magic %%cuda. Needs NumPy and the program rung; the last test IPython, without which it is skipped."""
+"""The cell magic %%cuda. Needs NumPy and the program rung; the last test is skipped without IPython."""
 # pylint: disable=missing-function-docstring
 import contextlib
 import io
@@ -46,7 +46,7 @@ def run_cell(line, cell, namespace):
 
 
 class Notebook(unittest.TestCase):
-    """Cells of kernels, and of whole programs."""
+    """Cells with kernels, and with whole programs."""
 
     def test_kernels_become_functions(self):
         names = {}

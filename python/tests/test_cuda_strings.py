@@ -166,7 +166,7 @@ class Mixed(unittest.TestCase):
 
     def test_uninitialized_read(self):
         fresh, out = cuda.DeviceArray(8), np.zeros(8, np.float32)
-        self.kernel("saxpy")((1,), (8,), (8, np.float32(0), np.ones(8, np.float32), out))  # fresh stays fresh
+        self.kernel("saxpy")((1,), (8,), (8, np.float32(0), np.ones(8, np.float32), out))  # stays uninitialized
         with self.assertRaises(cuda.UninitializedError) as caught:
             self.kernel("reads_fresh")((1,), (8,), (fresh, out))
         self.assertIn("x[threadIdx.x] + 1", caught.exception.source_line)
@@ -304,7 +304,7 @@ class Mixed(unittest.TestCase):
 
 
 class PyCuda(unittest.TestCase):
-    """Scripts of PyCUDA's tutorial, whose import lines alone were changed."""
+    """Scripts of PyCUDA's tutorial, with only their import lines changed."""
 
     def multiply(self, second_barrier):
         size = 32
@@ -446,7 +446,7 @@ extern "C" __global__ void turn(float* x, int n) {
         self.assertIn("x[32]: x has 32 elements", found["out_of_bounds"].message)
 
     def test_a_former_kernel_of_that_name_does_not_count(self):
-        """Edited in a notebook, a kernel keeps its name and loses its tile and its launch bounds."""
+        """A kernel edited in a notebook keeps its name, but loses its tile and its launch bounds."""
         before = SourceModule("""
 __global__ void __launch_bounds__(16) edited(int* x) {
   __shared__ int tile[64];

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of JAX on the CPU: read where they are, results as arrays of JAX."""
+"""JAX arrays on the CPU: read in place; results are JAX arrays."""
 import numpy as np
 import pytest
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ladders and their results, by a program that answers with documented keys; test_ladder_real.py has the real one."""
+"""Ladders and their results, with a fake program that answers with documented keys; test_ladder_real.py runs the real
+one."""
 import inspect
 import json
 import pickle
@@ -87,7 +88,7 @@ else:
 
 
 class Fake:
-    """The program's folder: what it answers, and the command lines that it had."""
+    """The fake program's folder: its answers, and the command lines that it received."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -192,7 +193,7 @@ def test_rungs_are_values(gemm, fake):
     assert pickle.loads(pickle.dumps(gemm[0])) == gemm[0] == rung.ladder("gemm")[0]
 
 
-# --- what is asked of the program
+# --- command lines
 
 
 def test_options_become_words(fake, gemm):

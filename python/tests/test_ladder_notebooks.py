@@ -17,7 +17,7 @@ def operators_here():
 
 
 def why_not(name):
-    """Return why a notebook cannot run here; "" if it can."""
+    """Return the reason why a notebook cannot run here; "" if it can."""
     if name != "climb_a_ladder" and importlib.util.find_spec("rung._rung") is None:
         return "the extension module is not built"
     if name == "debug_a_kernel_string" and (importlib.util.find_spec("rung.cuda") is None or not shutil.which("g++")):

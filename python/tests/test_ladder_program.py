@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the program is found and run: by a program of the tests' own, so that every ending can be had."""
+"""Location and execution of the program, with a fake program that can end in every way."""
 import json
 import os
 import signal
@@ -59,7 +59,7 @@ def fake(tmp_path, monkeypatch):
     return path
 
 
-# --- where it is
+# --- location
 
 
 def test_environment_names_the_program(fake):
@@ -118,7 +118,7 @@ def test_console_script_replaces_itself_by_the_program(fake):
 
 
 def test_console_script_does_not_run_itself(tmp_path):
-    """With RUNG_PROGRAM naming the console script, it would replace itself without end."""
+    """If RUNG_PROGRAM named the console script, it would run itself without end."""
     script = make_program(tmp_path / "rung", f"#!{sys.executable}\nfrom rung._program import main\nmain()\n")
     done = subprocess.run([script], capture_output=True, text=True, timeout=60, check=False,
                           env={**os.environ, "RUNG_PROGRAM": script})
@@ -126,7 +126,7 @@ def test_console_script_does_not_run_itself(tmp_path):
         3, f"rung: RUNG_PROGRAM: '{script}' given, which is this command; accepted: the path of the program rung\n")
 
 
-# --- what it answers
+# --- output
 
 
 def test_json_is_the_last_word_and_colors_are_off(fake):
@@ -178,7 +178,7 @@ def is_running(pid):
 
 @pytest.mark.parametrize("word", ["wait", "stubborn"])
 def test_ctrl_c_ends_the_program(fake, tmp_path, word):
-    """In a process of its own: the signal is that of the terminal, and reaches Python alone."""
+    """Runs in a separate process: the terminal's signal reaches Python alone."""
     noted = tmp_path / "pid"
     code = f"from rung import _program; _program.run({word!r}, {str(noted)!r}, progress=False)"
     python = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
@@ -222,7 +222,7 @@ def test_error_is_rungs_where_the_extension_is_there():
     assert kind is getattr(rung, "Error", ValueError)
 
 
-# --- what a person sees
+# --- progress shown to a person
 
 
 def test_line_is_drawn_and_wiped(capsys):

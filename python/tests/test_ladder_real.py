@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ladders by the real program: what it prints has the keys that results use."""
+"""Ladders with the real program: its output has the keys that results use."""
 import os
 import signal
 import subprocess
@@ -90,7 +90,7 @@ def test_mistakes_are_errors_with_the_programs_words(reduce, call):
 
 
 def test_ctrl_c_ends_a_long_bench(program, tmp_path):
-    """Nothing of it runs on, and nothing is left in the folder for temporary files."""
+    """No child process survives, and no temporary file remains."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     code = ("import rung, rung.ladder, sys\n"

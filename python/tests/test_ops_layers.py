@@ -13,14 +13,14 @@ few = settings(deadline=None, max_examples=15)
 
 
 def taps(x_extent, kernel, stride, padding, dilation):
-    """(extent of the result, [(output, tap, input)])."""
+    """Returns (extent of the result, [(output, tap, input)])."""
     extent = (x_extent + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
     return extent, [(o, t, o * stride - padding + t * dilation) for o in range(extent) for t in range(kernel)
                     if 0 <= o * stride - padding + t * dilation < x_extent]
 
 
 def convolve(x, w, stride, padding, dilation, groups):
-    """The result, and functions of dy that give the gradients of x and of w; channels first, any number of axes."""
+    """Returns the result, and functions of dy for the gradients of x and of w; channels first, any number of axes."""
     axes = x.ndim - 2
     per_axis = [taps(x.shape[2 + i], w.shape[2 + i], stride[i], padding[i], dilation[i]) for i in range(axes)]
     filters, width = w.shape[0] // groups, w.shape[1]

@@ -13,7 +13,7 @@ UNIT = {np.dtype(np.float16): 2.0**-11, np.dtype(np.float32): 2.0**-24, np.dtype
 
 
 def close(result, exact, units, scale=None):
-    """Whether |result - exact| <= units u scale, and one rounding to the type of the result."""
+    """Returns whether |result - exact| <= units u scale, plus one rounding to the result's type."""
     assert result.shape == exact.shape
     unit = UNIT[result.dtype]
     work = min(unit, 2.0**-24)
@@ -40,7 +40,7 @@ def test_softmax_is_numpys(shape, dtype, layout, axis, seed):
     y = rung.softmax(x, axis=axis)
     assert y.dtype == x.dtype and y.flags.c_contiguous
     close(y, exact, 60)
-    # log p is the same number whatever x is shifted by: its error is that of the sum, and of x.
+    # log p does not depend on a shift of x: its error is that of the sum and of x.
     logs = rung.log_softmax(x, axis=axis)
     close(logs, np.log(exact), 60, 1 + np.abs(np.log(exact)))
     dy = arrays.laid_out(shape, dtype, "c", seed + 1)
@@ -146,7 +146,7 @@ def test_numbers_take_the_type_of_the_array():
         rung.add(np.int64([0]), 2**63)
     with pytest.raises(TypeError, match="add: y is a bool; accepted: an array"):
         rung.add(x, True)
-    with pytest.raises(rung.Error):  # has a type, which is not that of x
+    with pytest.raises(rung.Error):  # its type differs from x's
         rung.add(np.ones(2, dtype=np.float32), np.float64(1))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package around the functions: import, contexts, errors, threads, fork, docstrings."""
+"""The package itself: import, contexts, errors, threads, fork, docstrings."""
 import copy
 import doctest
 import importlib
@@ -83,7 +83,7 @@ def test_facts():
 def test_a_rung_by_name():
     x = np.random.default_rng(1).standard_normal((5, 70), dtype=np.float32)
     for one in rung.rungs("softmax", "cpu"):
-        if not one.peer and one.step > 0:  # others are for some shapes alone
+        if not one.peer and one.step > 0:  # other rungs support some shapes only
             np.testing.assert_allclose(rung.softmax(x, rung=one.name), rung.softmax(x), rtol=1e-4)
     with pytest.raises(rung.Error, match="fastest_of_all"):
         rung.softmax(x, rung="fastest_of_all")
@@ -159,7 +159,7 @@ def test_threads_have_contexts_of_their_own(count):
     for thread in threads:
         thread.join()
     assert not errors
-    for result in results:  # the same bits, whichever thread
+    for result in results:  # the same bits in every thread
         assert (result == expected).all()
 
 
@@ -192,12 +192,12 @@ def test_other_threads_run_during_a_call():
         inside.wait()
         while not done.is_set():
             counted[0] += 1
-            time.sleep(0)  # gives the lock back; it is not taken away
+            time.sleep(0)  # releases the lock; no switch is forced
 
     counter = threading.Thread(target=count)
     counter.start()
     former = sys.getswitchinterval()
-    sys.setswitchinterval(1000)  # only a call that releases the lock lets the counter run
+    sys.setswitchinterval(1000)  # no forced switches: the counter runs only if the call releases the lock
     try:
         inside.set()
         time.sleep(0.01)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A build of some operators alone: the package imports, and functions of the others say what is missing. Needs the
-source tree, where the package is put together."""
+"""A build of some operators: the package imports, and the other operators' functions raise an error that names the
+operator. Needs the source tree, where the package is put together."""
 import os
 import pathlib
 import shutil

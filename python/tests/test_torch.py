@@ -63,7 +63,7 @@ def test_opcheck_sees_every_operator():
 
 @pytest.mark.parametrize("name", CASES)
 def test_dispatched_calls_give_the_same_bits(name):
-    """Under a mode that watches operators the dispatcher is used, else it is not."""
+    """Under a mode that watches operators the dispatcher is used, otherwise not."""
     class Watcher(torch.utils._python_dispatch.TorchDispatchMode):
         seen = ()
 
@@ -97,7 +97,7 @@ def test_compiles_without_a_graph_break(backend):
         pytest.skip("no g++")
     inputs = [random(*shape, dtype=torch.float32).requires_grad_()
               for shape in ((4, 6), (5, 6), (2, 3, 8, 8), (4, 3, 3, 3))]
-    with inductor_config.patch(compile_threads=1):  # no processes of compilers
+    with inductor_config.patch(compile_threads=1):  # no compiler processes
         got, expected = torch.compile(everything, fullgraph=True, backend=backend)(*inputs), everything(*inputs)
         torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-5)
         for mine, other in zip(torch.autograd.grad(got, inputs), torch.autograd.grad(expected, inputs)):
@@ -158,7 +158,7 @@ def test_layouts(name, layout):
 
 
 def test_negated_views():
-    """The imaginary part of a conjugate: the sign is a bit of the tensor, not in memory."""
+    """The imaginary part of a conjugate is negated by a bit of the tensor, not in memory."""
     x = torch.conj(torch.view_as_complex(random(3, 4, 2))).imag
     assert x.is_neg()
     torch.testing.assert_close(rung.torch.softmax(x, -1), torch.softmax(x, -1))
@@ -174,7 +174,7 @@ def test_channels_last_stays(name):
     x.requires_grad_()
     got, expected = ours(x, *others), theirs(x, *others)
     torch.testing.assert_close(got, expected)
-    if name != "conv3d":  # whose layout is a matter of PyTorch's backend
+    if name != "conv3d":  # conv3d's layout depends on PyTorch's backend
         assert got.stride() == expected.stride()
     torch.testing.assert_close(*(gradients(each, x)[0] for each in (got, expected)))
 
@@ -192,7 +192,7 @@ def test_empty_tensors(function, shapes):
     assert all(each.grad.shape == each.shape for each in inputs)
 
 
-# --- functions of their own ----------------------------------------------------------------------------------------
+# --- functions without a counterpart in PyTorch --------------------------------------------------------------------
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention(causal):
@@ -231,7 +231,7 @@ def test_inplace_writes_its_argument_and_keeps_gradients():
 
 
 def test_half_gradients_of_many_rows_do_not_vanish():
-    """1 / rows times a probability is below float16's smallest number; a scaler's factor comes later."""
+    """1 / rows times a probability is below float16's smallest number; the loss scaler's factor comes later."""
     x = torch.zeros(60000, 16, dtype=torch.float16, requires_grad=True)
     target = torch.zeros(60000, dtype=torch.int64)
     (rung.torch.cross_entropy(x, target) * 32768).backward()

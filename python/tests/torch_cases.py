@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of rung.torch and of PyTorch that shall give the same, for the tests and for tools/check_torch_gpu.py."""
+"""Calls of rung.torch and of PyTorch with equal results, for the tests and for tools/check_torch_gpu.py."""
 import math
 
 import torch
@@ -14,7 +14,8 @@ def random(*shape, dtype=torch.float64, device="cpu", seed=0):
 
 
 def labels(shape, classes, device="cpu"):
-    """Made on the device without a generator: torch.compile traces it, and a CUDA graph captures it."""
+    """Returns labels made on the device without a generator, so that torch.compile traces it and a CUDA graph captures
+    it."""
     index = torch.arange(math.prod(shape), device=device)
     return torch.where(index == 0, -100, (7 * index + 3) % classes).reshape(shape)  # -100: ignored
 
@@ -30,7 +31,7 @@ def _cross_entropy(module, **options):
     return run
 
 
-# name: (rung's, PyTorch's, shapes of the tensors that they take)
+# name: (rung's function, PyTorch's function, shapes of their tensors)
 CASES = {
     "softmax": (lambda x: rt.softmax(x, 1), lambda x: torch.softmax(x, 1), [(3, 5, 4)]),
     "softmax_last": (lambda x: rt.softmax(x, -1), lambda x: torch.softmax(x, -1), [(6, 33)]),
@@ -76,7 +77,7 @@ CASES = {
     "avg_pool2d_image": (lambda x: rt.avg_pool2d(x, 3, 2, 1, count_include_pad=False),
                          lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False), [(3, 7, 8)]),
 }
-TWICE = ("gemm_shared", "gemm_transposed", "linear", "conv1d", "conv2d")  # have gradients of gradients
+TWICE = ("gemm_shared", "gemm_transposed", "linear", "conv1d", "conv2d")  # support second derivatives
 
 
 def tensors(name, dtype=torch.float64, device="cpu", gradient=False):
@@ -90,7 +91,8 @@ def attention_tensors(dtype=torch.float64, device="cpu", heads=2):
 
 
 def operator_calls(device="cpu"):
-    """(operator, arguments) of every operator, for torch.library.opcheck: small, with gradients where it has them."""
+    """Yields (operator, arguments) of every operator, for torch.library.opcheck: small, with gradients where
+    supported."""
     ops = torch.ops.rung
 
     def r(*shape, seed=0, gradient=True):
