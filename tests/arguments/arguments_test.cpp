@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a caller gives is used or checked: each tensor of each operator with fields that contradict
-// each other, options out of their range, and tensors that were meant to be given but hold nothing.
+// Arguments are used or rejected: each tensor of each operator with fields that contradict each
+// other, options out of range, and tensors that are given but empty.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace {
 
 using test::expect_error;
 
-/// The number of an enumeration that has no such enumerator.
+/// Returns a value without an enumerator.
 template <class Enum>
 Enum nonsense() {
   return static_cast<Enum>(99);
@@ -25,7 +25,8 @@ Enum nonsense() {
 
 class Arguments : public testing::Test {
  protected:
-  /// `body` uses the argument `name`, and says so when it is wrong.
+  /// Expects that `body` accepts `right` as its argument `name`, and rejects wrong tensors with
+  /// messages that name it.
   template <class Body>
   void checked(const char* name, const TensorRef& right, const Body& body) {
     test::expect_fields_checked(op, name, right, body);
@@ -37,13 +38,13 @@ class Arguments : public testing::Test {
 
   std::string op;
   Context context = Context::cpu(1);
-  // x and w are read, y and z are written; vectors go along the last axis.
+  // x and w are read, y and z are written; a row is along the last axis, a column along the first.
   std::vector<float> memory_x = std::vector<float>(32, 1.0F), memory_w = memory_x;
   std::vector<float> memory_y = memory_x, memory_z = memory_x;
   std::vector<float> row = std::vector<float>(4, 1.0F), row_y = row, row_z = row;
   std::vector<float> column = std::vector<float>(8, 1.0F), column_y = column, column_z = column;
   TensorRef x{memory_x, {8, 4}}, w{memory_w, {8, 4}}, y{memory_y, {8, 4}}, z{memory_z, {8, 4}};
-  std::vector<float> forgotten;  // a container that was meant to be filled
+  std::vector<float> forgotten;  // a container that the caller forgot to fill
 };
 
 TEST_F(Arguments, Gemm) {
@@ -91,7 +92,7 @@ TEST_F(Arguments, Scan) {
   checked("offsets", offsets, [&](auto t) { scan(context, x, y, {.offsets = t}); });
   rejected("operation is 99; accepted: 0 to 3",
            [&] { scan(context, x, y, {.operation = nonsense<ScanOperation>()}); });
-  // The shape as it was given, whichever axis is scanned.
+  // The message has the shape as given, whichever axis is scanned.
   const TensorRef overlapping(memory_y, {8, 4}, {1, 1});
   rejected("y (8x4, strides 1x1) overlaps itself",
            [&] { scan(context, x, overlapping, {.axis = 0}); });

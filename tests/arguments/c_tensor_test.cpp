@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of a rung_tensor, which are given by hand always.
+// The fields of a rung_tensor, which C programs always set by hand.
 #include <gtest/gtest.h>
 
 #include <cstdint>

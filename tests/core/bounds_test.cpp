@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// smaller, larger and clamped against what <algorithm> makes of the same numbers, NaN and zeros of
-// either sign included: they stand in for those in kernels.
+// smaller, larger and clamped, which replace those of <algorithm> in kernels, give the same
+// results, including NaN and signed zeros.
 #include "rung/core/bounds.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace rung {
 namespace {
 
-/// Bits, so that 0 and -0 differ and NaN is itself.
+/// Returns the bits, so that 0 and -0 differ and NaN equals itself.
 template <class T>
 bool same(T a, T b) {
   return std::memcmp(&a, &b, sizeof a) == 0;

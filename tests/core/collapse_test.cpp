@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collapsed axes address exactly the elements that the axes they came from did.
+// Collapsed axes address exactly the elements that the original axes address.
 #include "rung/core/collapse.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace rung {
 namespace {
 
-/// Offset of element `linear` (C order) over the axes in `axes`, the slow and plain way.
+/// Returns the offset of element `linear` (C order) over the axes in `axes`, by plain division.
 std::int64_t plain_offset(const Extents& shape, const Extents& strides, AxisSet axes,
                           std::int64_t linear) {
   std::int64_t offset = 0;
@@ -43,7 +43,7 @@ TEST(Collapse, KeepsApartWhatOneTensorKeepsApart) {
   const Extents shape{4, 6};
   const auto both = collapse<2>(shape, {Extents{6, 1}, Extents{0, 1}});
   EXPECT_EQ(both.rank, 2);
-  EXPECT_EQ((collapse<2>(shape, {Extents{6, 1}, Extents{0, 0}}).rank), 1);  // all of one element
+  EXPECT_EQ((collapse<2>(shape, {Extents{6, 1}, Extents{0, 0}}).rank), 1);  // one element for all
   EXPECT_EQ((collapse<2>(shape, {Extents{6, 1}, Extents{12, 2}}).rank), 1);
 }
 
@@ -80,7 +80,7 @@ TEST(Collapse, SortedAxesAddressTheSameElements) {
 TEST(Collapse, SortsAllOfTheAxesAndKeepsEqualOnesInOrder) {
   const Extents shape{2, 3, 2, 3, 2, 3, 2, 3};
   const Extents strides = shape.contiguous_strides();
-  Extents reversed = strides;  // the densest axis comes first, and those of odd places are negative
+  Extents reversed = strides;  // the densest axis comes first, and every second stride is negative
   for (int axis = 0; axis < max_rank; ++axis) {
     reversed[axis] = strides[max_rank - 1 - axis] * (axis % 2 == 0 ? 1 : -1);
   }
@@ -89,7 +89,7 @@ TEST(Collapse, SortsAllOfTheAxesAndKeepsEqualOnesInOrder) {
     EXPECT_GE(std::abs(sorted.strides[0][axis - 1]), std::abs(sorted.strides[0][axis])) << axis;
   }
   EXPECT_EQ(std::abs(sorted.strides[0][sorted.rank - 1]), 1);
-  // Along no axis does the first tensor move, so that the second one's order is as good as any.
+  // The first tensor is broadcast along every axis, so the second one determines the order.
   const auto broadcast = collapse<2>(shape, {Extents{0, 0, 0, 0, 0, 0, 0, 0}, strides}, all_axes,
                                      AxisOrder::by_stride);
   EXPECT_EQ(broadcast.rank, 1);

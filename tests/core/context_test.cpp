@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads, the workspace's reuse and lifetime, and errors for what is not here.
+// Threads, the workspace's reuse and lifetime, and errors for backends that are not available.
 #include "rung/core/context.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ namespace {
 using test::expect_error;
 using test::fake_device;
 
-/// Sets OMP_NUM_THREADS, or clears it, for one scope.
+/// Sets or clears OMP_NUM_THREADS for one scope.
 class ThreadsVariable {
  public:
   explicit ThreadsVariable(const char* value) {
@@ -58,7 +58,7 @@ TEST(Context, CountsTheCoresItMayUse) {
 TEST(Context, HonorsOmpNumThreads) {
   const struct {
     const char* value;
-    int threads;  // 0: as if it were not set
+    int threads;  // 0: as if the variable were not set
   } cases[] = {{"3", 3},  {"5,2", 5},  {"7 ", 7}, {"0", 0},
                {"-2", 0}, {"many", 0}, {"", 0},   {"3x", 0}};
   const int otherwise = [] {
@@ -147,7 +147,7 @@ TEST(Context, LargeWorkspacesLieOnHugePages) {
   void* const memory = context.workspace(bytes);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory) % (2 << 20), 0u);
   std::memset(memory, 1, bytes);
-  // Growth on the CPU is to the need: gemm promises a bound on what it uses.
+  // On a CPU the workspace grows to the size needed: gemm promises a bound on its memory.
   EXPECT_LT(context.workspace_capacity(), bytes + 8192);
   context.workspace(bytes + 10000);
   EXPECT_LT(context.workspace_capacity(), bytes + 20000);
@@ -164,13 +164,14 @@ TEST(Context, GpuWorkspacesOutliveGrowth) {
     void* const second = context.workspace(200000);
     EXPECT_NE(second, first);
     EXPECT_EQ(fake_device().allocations, allocations + 2);
-    // A captured graph may still use the first.
+    // A captured graph may still use the first block.
     EXPECT_EQ(fake_device().blocks.size(), before + 2);
     EXPECT_TRUE(fake_device().unlock(first, false));
-    // The end of each is within its block.
+    // The last byte of each workspace is within its block.
     EXPECT_TRUE(
         fake_device().unlock(static_cast<char*>(second) + context.workspace_capacity() - 1, false));
-    // Geometric growth: many small steps, few allocations, and no more than twice the need.
+    // Geometric growth: many small steps take few allocations, and no more than twice the memory
+    // needed.
     allocations = fake_device().allocations;
     for (std::size_t bytes = 200000; bytes < 20000000; bytes += 10000) context.workspace(bytes);
     EXPECT_LE(fake_device().allocations - allocations, 8);
@@ -187,7 +188,7 @@ TEST(Context, AFailedGrowthLeavesTheContextUsable) {
   Context host = Context::cpu();
   host.workspace(1000);
   expect_error(ErrorCode::out_of_memory, {"cannot be"}, [&] { host.workspace(SIZE_MAX); });
-#if !defined(__SANITIZE_ADDRESS__)  // whose allocator ends the program instead
+#if !defined(__SANITIZE_ADDRESS__)  // the sanitizer's allocator ends the program instead
   expect_error(ErrorCode::out_of_memory, {"host"}, [&] { host.workspace(std::size_t{1} << 60); });
   EXPECT_EQ(host.workspace_capacity(), 0u) << "the old block went before the new one came";
 #endif

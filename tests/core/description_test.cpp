@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls described as problems: every operator's description makes the call again.
+// Calls described as problems: every operator's description reproduces the call.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -14,7 +14,7 @@
 namespace rung {
 namespace {
 
-/// Names and types of an instance's tensors, in one text: what is worked on in place is one tensor.
+/// Returns names and types of an instance's tensors as one text; an in-place tensor counts once.
 std::string tensors_of(const Instance& instance) {
   std::string text;
   for (const Inputs::Entry& entry : instance.inputs.entries()) {
@@ -61,7 +61,7 @@ TEST(EveryOperator, DescribesTheCallsOfRandomProblems) {
         try {
           static_cast<void>(op->footprint(problem, context));
         } catch (const Error&) {
-          continue;  // numbers that do not fit each other
+          continue;  // options that contradict each other
         }
         expect_described(*op, problem, context);
       }

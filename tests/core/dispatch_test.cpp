@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of an operator's rungs a call gets, what it hears when there is none, and that the choice
-// is remembered.
+// Selection of an operator's rung for a call, the error if no rung supports it, and the cache of
+// selections.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,14 +43,14 @@ class Dispatch : public testing::TestWithParam<bool> {
 using Names = std::vector<std::string>;
 
 TEST_P(Dispatch, TakesTheLeastEstimateAmongThoseThatSupport) {
-  // "wide" costs nothing but needs a multiple of 8; "slow" moves twice what "plain" does.
+  // "wide" costs nothing but needs a multiple of 8; "slow" moves twice the bytes of "plain".
   twice(x5, y5);
   twice(x8, y8);
   EXPECT_EQ(trace.ran, (Names{"plain", "wide"}));
 }
 
 TEST_P(Dispatch, OfEqualEstimatesTheHighestStepWins) {
-  // "early_tie" and "late_tie" are as quick as "wide", and come before and behind it in the list.
+  // "early_tie" and "late_tie" are as fast as "wide", and are listed before and after it.
   EXPECT_EQ(choose<Double>(args(x8, y8), context).info.name, "wide");
 }
 
@@ -220,7 +220,7 @@ TEST_P(Dispatch, NothingButPointersMayDifferFromTheLastCall) {
   EXPECT_EQ(binds([](auto& a, auto&, int&) { a.device = {Backend::cuda, 1}; }), 1);
   EXPECT_EQ(binds([&](auto& a, auto&, int&) { a.data = memory + 17; }), 1) << "alignment";
   EXPECT_EQ(binds([&](auto&, auto& b, int&) { b.data = memory + 33; }), 1) << "alignment";
-  // What is malformed is found before anything is bound.
+  // Malformed arguments are reported before the call is bound.
   twice(x, y);
   ConstTensorRef broken = x;
   broken.shape.rank = 9;
@@ -238,7 +238,7 @@ TEST_P(Dispatch, MemoriesBelongToTheirContext) {
   Context other = Context::cpu(2);
   call<Double>(other, {x5, y5});
   EXPECT_EQ(trace.bindings, 2);
-  // A context that takes another's place takes its memories, not those of the one it replaces.
+  // A context assigned to another brings its own remembered calls; the replaced context's are lost.
   Context gpu = Context::cuda();
   call<Double>(gpu, {x5, y5});
   gpu = std::move(other);
@@ -268,7 +268,7 @@ TEST_P(Dispatch, ChecksBeforeAnythingRuns) {
   expect_error(ErrorCode::invalid_argument, {"single axis"}, [&] { twice(matrix, matrix); });
   expect_error(ErrorCode::invalid_argument, {"overlaps"}, [&] { twice(x5, x5); });
   twice(x5, y5);
-  // Remembered as a layout, but not with these pointers: alignment is the same.
+  // The layout is cached, but not these pointers: their alignment is the same.
   expect_error(ErrorCode::invalid_argument, {"overlaps"}, [&] { twice(x5, x5); });
   EXPECT_EQ(trace.ran, Names{"plain"});
 }

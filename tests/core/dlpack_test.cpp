@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DLPack in and out: what is described, who owns it, and that every deleter runs exactly once.
+// DLPack in and out: descriptions, ownership, and that every deleter runs exactly once.
 #include "rung/core/dlpack.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 using test::expect_error;
 
-/// A tensor of another library: 2 x 3 floats, and a count of how often it was given back.
+/// Tensor of another library: 2 x 3 floats, and a count of calls of its deleter.
 template <class Managed>
 struct Foreign {
   float data[8] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -155,7 +155,7 @@ TYPED_TEST(DLPack, EveryTypeRoundTrips) {
     EXPECT_EQ(lent->dl_tensor.dtype.code, codes[index].code);
     EXPECT_EQ(lent->dl_tensor.dtype.bits, codes[index].bits);
     EXPECT_EQ(lent->dl_tensor.dtype.lanes, 1);
-    const Tensor back = from_dlpack(lent);  // and so back to the deleter
+    const Tensor back = from_dlpack(lent);  // back to the owner, and so to the deleter
     EXPECT_EQ(back.dtype(), tensor.dtype());
     EXPECT_EQ(back.shape(), tensor.shape());
     EXPECT_EQ(back.ref().strides, tensor.ref().strides);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operator made for tests, y = 2 x, with rungs of every kind: general, faster but particular,
-// slower, a team's, a vendor's, a teaching one, and one on another backend. Included by one test
-// only: its rungs register themselves.
+// Operator for tests, y = 2 x, with rungs of every kind: general; faster but limited; slower;
+// multithreaded; a vendor's; for teaching; and on another backend. Included by one test only, since
+// its rungs register themselves.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ struct Trace {
   std::vector<std::string> ran;
   int bindings = 0;
   int support_questions = 0;
-  std::function<void(Context&)> during;  // a run of "team"
+  std::function<void(Context&)> during;  // called during a run of "team"
 };
 Trace trace;
 bool library_present = true;
-int library_asked = 0;  // how often a call looked for the vendor's library
+int library_asked = 0;  // number of calls that looked for the vendor's library
 
 struct Double {
   static constexpr std::string_view name = "double";
@@ -36,12 +36,12 @@ struct Double {
   struct CallOf {
     In x = {};
     Out y = {};
-    int option = 0;  // of no effect
+    int option = 0;  // without effect
     bool operator==(const CallOf&) const = default;
   };
   using Call = CallOf<ConstTensorRef, TensorRef>;
   struct Args : Call {};
-  static constexpr bool operands_in_host_memory = true;  // its rung for GPUs does nothing
+  static constexpr bool operands_in_host_memory = true;  // the rung for GPUs does nothing
   static constexpr void operands(auto& call, auto&& visit) {
     visit(in(call.x, "x"), out(call.y, "y"));
   }
@@ -101,7 +101,7 @@ constexpr char peer_name[] = "vendor";
 constexpr char teaching_name[] = "wrong_on_purpose";
 constexpr char last_name[] = "last";
 constexpr char fourteens_name[] = "fourteens";  // for a family of shapes
-constexpr char beside_name[] = "beside";        // first by name, and chosen before "fourteens"
+constexpr char beside_name[] = "beside";        // first by name, and preferred to "fourteens"
 constexpr char any_type_name[] = "any_type";    // for types
 
 Support needs_eight(const Double::Args& args, const Context&) {
@@ -114,7 +114,7 @@ Support needs_floats(const Double::Args& args, const Context&) {
 Cost double_traffic(const Double::Args& args) {
   return {16.0 * static_cast<double>(args.x.size()), 0};
 }
-/// Facts of kernels that take the same short time.
+/// Returns the facts of kernels that take the same short time.
 Work no_time(const Double::Args&, const Context&) { return {.bytes = 1e-9, .operations = 1e-9}; }
 Support needs_six(const Double::Args& args, const Context&) {
   return args.x.size() == 6 ? supported : unsupported("the length is not 6");
@@ -123,11 +123,12 @@ Support needs_fourteen(const Double::Args& args, const Context&) {
   return args.x.size() == 14 ? supported : unsupported("the length is not 14");
 }
 Work slow_time(const Double::Args&, const Context&) { return {.bytes = 1e15}; }
-/// 1.2 times the bytes of "plain" on one thread, shared by the team, which starts in no time.
+/// Returns the facts of "plain" with 1.2 times its bytes, divided among a team that starts in no
+/// time.
 Work team_time(const Double::Args& args, const Context& context) {
   return {.bytes = 1.2 * Double::cost(args).bytes / context.threads()};
 }
-/// One thread works, however many there are.
+/// Returns default facts: one thread works, for any number of threads.
 Work plain_time(const Double::Args&, const Context&) { return {}; }
 void run_team_of_doubles(const Double::Args& args, Context& context) {
   run_named(team_name, args);
@@ -138,8 +139,8 @@ Support library_here() {
   return library_present ? supported : unsupported("libvendor.so is missing");
 }
 
-// Registered out of order on purpose; two rungs of lower steps tie with "wide", one registered
-// before it, one behind.
+// Registered out of order on purpose: two rungs of lower steps tie with "wide", one registered
+// before it, one after.
 const Rung<Double> early_tie{{.name = early_name,
                               .step = 15,
                               .supports = needs_eight,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversions against references that share no code with them: the compiler's _Float16, and for
-// every small format the list of all its values, decoded by the definition and searched for the
+// every small format a list of all its values, decoded by the definition and searched for the
 // nearest.
 #include "rung/core/dtype.hpp"
 
@@ -21,7 +21,7 @@ namespace {
 
 using test::expect_error;
 
-/// A format by its definition.
+/// A small floating-point format, by its definition.
 struct Format {
   int exponent_bits;
   int mantissa_bits;
@@ -46,7 +46,7 @@ struct Format {
                          : sign * std::ldexp(1.0 + fraction, exponent - bias());
   }
 
-  /// All values >= 0 that are numbers, ascending; the position is the encoding.
+  /// Returns all values >= 0 that are numbers, ascending; the position is the encoding.
   [[nodiscard]] std::vector<double> values() const {
     std::vector<double> all;
     for (std::uint32_t bits = 0; bits < sign_bit(); ++bits) {
@@ -56,7 +56,7 @@ struct Format {
   }
 };
 
-/// The encoding of the nearest value, ties to even; past the largest as if one more binade existed.
+/// Encoder to the nearest value, ties to even; beyond the largest as if one more binade existed.
 class Nearest {
  public:
   explicit Nearest(const Format& format) : format_(format), values_(format.values()) {
@@ -84,7 +84,7 @@ class Nearest {
   double past_ = 0;
 };
 
-/// Floats at which a rounding may go wrong: each value, each middle, and their neighbors.
+/// Returns floats at which rounding may fail: each value, each midpoint, and their neighbors.
 std::vector<float> critical_floats(const Nearest& nearest) {
   std::vector<float> floats;
   const auto add = [&](double value) {
@@ -175,7 +175,7 @@ TEST(DType, F16AgreesWithTheCompiler) {
 }
 #endif
 
-/// Doubles just off a tie: rounding through float first would make them ties.
+/// Returns doubles just off a tie: rounding through float first would make them ties.
 template <class T>
 void check_single_rounding(DType dtype, const Format& format) {
   const Nearest nearest(format);
@@ -209,7 +209,7 @@ TEST(DType, StoringADoubleRoundsOnce) {
 
 template <class T>
 T stored(double value) {
-  // One byte off, because files and padded tensors are.
+  // Misaligned by one byte, as elements of files and padded tensors may be.
   unsigned char bytes[sizeof(T) + 1];
   store_from_double(dtype_of<T>, bytes + 1, value);
   T result;

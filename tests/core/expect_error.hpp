@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An expected Error: its code, and the words its message must have.
+// Expectation of an Error with a code, and of words in its message.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes, the bytes tensors span and whether they overlap themselves, against brute force.
+// Shapes, the bytes that tensors span, and whether tensors overlap themselves, against brute force.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -130,7 +130,7 @@ TEST(SelfOverlaps, DecidesLargeTensors) {
   EXPECT_FALSE(overlaps({1 << 20, 1 << 20}, {1 << 20, 1}));
   EXPECT_FALSE(overlaps({1 << 20, 1 << 20}, {1, 1 << 20}));
   EXPECT_TRUE(overlaps({1 << 20, 1 << 20}, {(1 << 20) - 1, 1}));
-  EXPECT_FALSE(overlaps({1000, 1000}, {1001, 1000}));  // first meets at 1000 rows
+  EXPECT_FALSE(overlaps({1000, 1000}, {1001, 1000}));  // the first overlap would be at 1000 rows
   EXPECT_TRUE(overlaps({1001, 1002}, {1001, 1000}));
   EXPECT_TRUE(overlaps({huge, 2}, {0, 1}));
   EXPECT_FALSE(overlaps({1, 2}, {0, 1}));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU for tests of core: memory that the host cannot touch (an access outside the DeviceApi's own
-// copy is a segmentation fault), and a count of what is allocated. Stands in for cuda in the
-// programs that include it.
+// GPU for tests of core: its memory is inaccessible to the host (an access outside the DeviceApi's
+// own copy is a segmentation fault), and allocations are counted. Replaces the backend cuda in
+// programs that include this file.
 #pragma once
 
 #include <sys/mman.h>
@@ -16,13 +16,13 @@ namespace rung::test {
 
 inline constexpr Device gpu{Backend::cuda, 0};
 
-/// Live blocks and their sizes; copies and synchronizations so far.
+/// Live blocks and their sizes; number of copies and synchronizations so far.
 struct FakeDevice {
   std::map<std::uintptr_t, std::size_t> blocks;
   int allocations = 0;
   int copies = 0;
   int synchronizations = 0;
-  bool capturing = false;  // its streams, all of them
+  bool capturing = false;  // all of its streams are capturing
 
   /// Returns true if an address is in a live block; opens or closes that block to the host.
   bool unlock(const void* address, bool open) const {
@@ -78,8 +78,8 @@ inline DeviceInfo info(int index) {
           .memory_bytes = memory};
 }
 
-// The last one registered is the one that is found: this one, because a program's own objects
-// start after the libraries it needs.
+// The last registration is the effective one: this one, because a program's objects are initialized
+// after the libraries that it needs.
 inline const DeviceRegistration registration{{
     .backend = Backend::cuda,
     .device_count = [] { return devices; },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Output files: whole or not at all, whoever else writes, whatever stands in their place, however
-// the process ends.
+// Output files are written completely or not at all, whichever other process writes, whatever is at
+// their path, and however the process ends.
 #include "rung/harness/file_writer.hpp"
 
 #include <fcntl.h>
@@ -31,8 +31,8 @@ struct stat status_of(const std::string& path) {
   return status;
 }
 
-/// Runs body in a child process; its wait status. Signals end it, also where this process was
-/// started with some of them ignored, as a shell script starts what it leaves in the background.
+/// Runs body in a child process; returns its wait status. Signals end the child even if this
+/// process was started with some of them ignored, as a shell script starts background processes.
 template <class Body>
 int in_child(const Body& body) {
   const pid_t child = fork();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of Inputs share: every layout, and an entry's elements as numbers.
+// Shared by the tests of Inputs: every layout, and an entry's elements as numbers.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs: every byte that a rung should not have touched is noticed, and what it may write is not.
+// Inputs detects every changed byte that a rung must not write, and ignores those that it may.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ using test::gpu;
 using test::layouts;
 using test::numbers;
 
-/// The bytes around and between the elements of an entry, by offset from the first element.
+/// Returns the bytes around and between the elements of an entry, by offset from the first element.
 std::vector<std::ptrdiff_t> outside(const TensorRef& tensor) {
   const auto size = static_cast<std::ptrdiff_t>(size_of(tensor.dtype));
   std::set<std::ptrdiff_t> inside;
@@ -151,7 +151,7 @@ TEST(Inputs, OfALargeTensorItsSurroundingsAndSamplesAreWatched) {
     in[at] ^= 1;
     EXPECT_NE(inputs.damage().find("[" + std::to_string(at) + "]"), std::string::npos) << at;
     in[at] ^= 1;
-    out[at] ^= 1;  // a run may write what it likes there
+    out[at] ^= 1;  // a run may write here
     EXPECT_EQ(inputs.damage(), "");
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs: the promised layouts and values, and the same numbers wherever they lie.
+// Inputs: the promised layouts and values, and the same numbers in every layout.
 #include "rung/harness/inputs.hpp"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ std::vector<double> made(Variant variant, DType dtype, const Extents& shape, std
   return numbers(inputs, 0);
 }
 
-/// Bytes that Linux could give this process now.
+/// Returns the number of bytes that Linux could give this process now.
 std::int64_t free_memory() {
   std::ifstream file("/proc/meminfo");
   for (std::string word; file >> word;) {
@@ -76,7 +76,8 @@ TEST(Inputs, ValuesDependOnSeedNameAndIndexAlone) {
       }
       EXPECT_NE(made({Layout::plain, values}, dtype, shape, 2), plain);
       EXPECT_NE(made({Layout::plain, values}, dtype, shape, 1, "y"), plain);
-      // A vector and a matrix of the same name start alike: the logical index counts.
+      // A vector and a matrix of the same name begin with the same values: these depend on the
+      // index.
       const std::vector<double> vector = made({Layout::plain, values}, dtype, {11});
       EXPECT_TRUE(std::equal(vector.begin(), vector.end(), plain.begin()));
     }
@@ -138,7 +139,7 @@ TEST(Inputs, NormalValuesAreNormal) {
     if (i > 0) neighbors += x * values[i - 1];
   }
   const auto count = static_cast<double>(values.size());
-  // Four standard errors of each statistic.
+  // The tolerances are four standard errors of each statistic.
   EXPECT_NEAR(sum / count, 0, 0.004);
   EXPECT_NEAR(squares / count, 1, 0.006);
   EXPECT_NEAR(fourth / count, 3, 0.04);
@@ -237,14 +238,14 @@ TEST(Inputs, OutputsStartAsPoison) {
     if (is_floating(tensor.dtype)) {
       for (const double x : numbers(inputs, entry)) EXPECT_TRUE(std::isnan(x));
     } else {
-      // Counted up, so that no two elements of a short row are alike.
+      // Counted up, so that all elements of a short row differ.
       for (std::size_t i = 1; i < 4; ++i) {
         const unsigned char low = bytes[i * size_of(tensor.dtype)];
         EXPECT_EQ(low, static_cast<unsigned char>(bytes[0] + i)) << to_string(tensor.dtype);
       }
     }
   }
-  // Signalling: the first bit of the significand is 0.
+  // A signaling NaN: the first bit of the significand is 0.
   std::uint32_t word = 0;
   std::memcpy(&word, inputs.entries()[0].tensor.data, 4);
   EXPECT_EQ(word & 0x7fc00000u, 0x7f800000u);
@@ -283,7 +284,7 @@ TEST(Inputs, ZeroSizesAndScalars) {
 TEST(Inputs, RefusesWhatCannotBe) {
   constexpr std::int64_t huge = std::int64_t{1} << 62;
   for (const Layout layout : layouts) {
-    if (layout == Layout::broadcast) continue;  // which needs only one row of it
+    if (layout == Layout::broadcast) continue;  // stores only one row, which fits
     Inputs inputs({layout});
     expect_error(ErrorCode::invalid_argument, {"2^63"}, [&] {
       inputs.input("x", DType::f32, {2, huge});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A directory for one test's files, and .npy files made byte by byte.
+// Directory for the files of one test, and .npy files assembled byte by byte.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ inline std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// The bytes of a .npy file with this header, unpadded, and these elements.
+/// Returns the bytes of a .npy file with this header, unpadded, and these elements.
 inline std::string npy_bytes(const std::string& header, const std::string& elements, int major = 1,
                              int minor = 0) {
   std::string bytes = "\x93NUMPY";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// .npy files as they should not be: each gives an Error that names the file and says what is wrong,
-// quickly, and without the memory that a lying header asks for.
+// Malformed .npy files: each gives an Error that names the file and the fault, quickly, and without
+// allocating the memory that a false header claims.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -73,7 +73,7 @@ TEST(NpyHostile, HeadersThatAreNone) {
       {with_shape("(99999999999999999999, 3)"), "63 bits"},
       {with_shape("(9223372036854775807, 9223372036854775807)"), "2^63"},
       {with_shape("(4611686018427387904, 4)"), "2^63"},
-      {with_shape("(4294967296, 4294967296)"), "2^63"},  // 2^64: no elements, if it wraps
+      {with_shape("(4294967296, 4294967296)"), "2^63"},  // 2^64 elements: 0 if the product wraps
       {with_shape("(9223372036854775807,)"), "truncated"},
       {with_shape("(4611686018427387904,)"), "truncated"},  // 2^64 bytes
       {with_shape("(1000000000000, 3)"), "truncated"},
@@ -136,7 +136,7 @@ TEST(NpyHostile, FilesThatAreNone) {
   expect_error(ErrorCode::io, {path, "not a .npy file"}, [&] { read_npy(path); });
   write_file(path, npy_bytes(good_header, std::string(25, '\0')));
   expect_error(ErrorCode::io, {path, "1 bytes too many"}, [&] { read_npy(path); });
-  // A header announced longer than the file, and one that is there but absurd.
+  // A header whose stated length exceeds the file, and one that is complete but absurdly long.
   std::string lying = npy_bytes(good_header, "", 2);
   lying[11] = '\x7f';
   write_file(path, lying);

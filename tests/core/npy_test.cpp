@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// .npy files as they should be: written bytes against the format's own description, everything
-// written read back, other writers' habits, and NumPy itself where it is installed.
+// Valid .npy files: written bytes against the format's description, round trips, variations of
+// other writers, and NumPy itself if it is installed.
 #include "rung/harness/npy.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ using test::write_file;
 constexpr DType numpy_dtypes[] = {DType::f32, DType::f64, DType::f16, DType::i8,
                                   DType::u8,  DType::i32, DType::i64, DType::u16};
 
-/// A tensor whose elements are the bytes 0, 1, 2 ... in C order.
+/// Returns a tensor whose elements are the bytes 0, 1, 2 ... in C order.
 Tensor counted(DType dtype, const Extents& shape) {
   Tensor tensor(dtype, shape);
   auto* bytes = tensor.data<unsigned char>();
@@ -185,7 +185,8 @@ TEST(Npy, WritesWhollyOrNotAtAll) {
 }
 
 TEST(Npy, AFullDiskLeavesNoFile) {
-  // A file-size limit is as near to a full disk as a test gets; in a child, because it stays.
+  // A file-size limit simulates a full disk; in a child process, because the limit cannot be raised
+  // again.
   const TemporaryDirectory directory;
   const std::string path = directory.file("a.npy");
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
@@ -199,7 +200,7 @@ TEST(Npy, AFullDiskLeavesNoFile) {
   EXPECT_EQ(directory.files(), 0);
 }
 
-/// Run by the test above, under a limit.
+/// Runs in the test above, under a limit.
 TEST(NpyChild, DISABLED_WritesAMegabyte) {
   const char* path = std::getenv("RUNG_TEST_OUTPUT");
   ASSERT_NE(path, nullptr);
@@ -207,7 +208,7 @@ TEST(NpyChild, DISABLED_WritesAMegabyte) {
                [&] { write_npy(path, Tensor(DType::u8, {1 << 20})); });
 }
 
-/// Runs a Python program in a directory; its exit status.
+/// Runs a Python program in a directory; returns its exit status.
 int python(const TemporaryDirectory& directory, const std::string& program) {
   write_file(directory.file("program.py"), program);
   const std::string enter = "cd '" + directory.file(".") + "' && ";
@@ -215,7 +216,7 @@ int python(const TemporaryDirectory& directory, const std::string& program) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/// Starting NumPy takes a second on a busy machine: one start writes all files, one reads all.
+/// Starting NumPy takes a second on a busy machine: one process writes all files, one reads all.
 constexpr const char* numpy_cases = R"(
 import numpy
 types = ["<f4", "<f8", "<f2", "i1", "u1", "<i4", "<i8", ">f4", ">i8", ">f2", "<u2"]
@@ -266,7 +267,7 @@ for number, array in enumerate(refused): numpy.save(f"refused{number}", array)
     const std::string path = directory.file("refused" + std::to_string(number) + ".npy");
     expect_error(ErrorCode::unsupported, {path}, [&] { read_npy(path); });
   }
-  // What we write, NumPy must find equal, in type, shape and order too.
+  // NumPy must find our files equal, including type, shape and order.
   EXPECT_EQ(python(directory, cases + R"(
 count = 0
 for name, array in arrays():

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What core derives from an operator's list of operands: checks, and the comparison with a call
-// before.
+// Code that core derives from an operator's list of operands: checks, and the comparison with the
+// previous call.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -14,8 +14,8 @@ namespace {
 
 using test::expect_error;
 
-/// y = x + bias, also without a bias; writes the sum's square if asked. Binding turns x around, as
-/// a reversed scan does.
+/// Operator y = x + bias, with an optional bias; on request also writes the square of the sum.
+/// bind() reverses x, as a reversed scan does.
 struct Sum {
   static constexpr std::string_view name = "sum";
   struct Call {
@@ -45,7 +45,7 @@ class Operands : public testing::Test {
  protected:
   static TensorRef four(float* data) { return TensorRef(data, {4}); }
 
-  /// The call as remembered, after it was compared with `next`.
+  /// Returns whether `next` repeats the remembered call, after comparing them.
   bool repeats(const Sum::Call& next) { return rung::repeats<Sum>(next, last, args, moved); }
   void remember(const Sum::Call& call) {
     last = call;
@@ -97,7 +97,7 @@ TEST_F(Operands, EverythingElseIsAnotherCall) {
 
 TEST_F(Operands, OverlapIsAnErrorUnlessTheyAreOne) {
   validate<Sum>({.x = four(a), .y = four(a)}, context);
-  validate<Sum>({.x = four(a), .bias = four(a), .y = four(a + 4)}, context);  // both read
+  validate<Sum>({.x = four(a), .bias = four(a), .y = four(a + 4)}, context);  // both are read
   const auto overlaps = [&](const char* words, const Sum::Call& call) {
     expect_error(ErrorCode::invalid_argument, {words}, [&] { validate<Sum>(call, context); });
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PerAxis: how numbers are given, and which are refused.
+// PerAxis: accepted forms and rejected ones.
 #include "rung/core/per_axis.hpp"
 
 #include <gtest/gtest.h>

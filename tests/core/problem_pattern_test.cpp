@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random problems as data: what patterns mean, and how often what is drawn.
+// Patterns of random problems: their meaning, and the distribution of what is drawn.
 #include "rung/harness/problem_pattern.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The spelling of problems: round trips, and what is said of a bad one.
+// The text of problems: round trips, and messages for malformed text.
 #include "rung/harness/problem.hpp"
 
 #include <gtest/gtest.h>
@@ -113,7 +113,7 @@ TEST(Problem, WholeNumbersAreWithinWhatIsAccepted) {
                [&] { (void)problem.integer("d", 0, Problem::count); });
 }
 
-// What a command line gives is a double: 1e300 is no int.
+// Numbers on a command line are doubles: 1e300 is no int.
 TEST(Invocation, WholeNumbersAreWithinWhatIsAccepted) {
   Invocation call;
   call.numbers = {{"axis", -8}, {"half", 0.5}, {"huge", 1e300}, {"none", std::nan("")}};
@@ -138,7 +138,7 @@ TEST(Problem, ExpectsRankAndOptions) {
 }
 
 TEST(Problem, AnyTextIsAProblemOrAnError) {
-  // Characters that problems are made of, so that a good part of the way is walked.
+  // Characters of valid problems, so that random text gets far into the parser.
   constexpr std::string_view alphabet = "f3264bx1, =a-.e\t\xff";
   std::mt19937 random(3);
   int read = 0;

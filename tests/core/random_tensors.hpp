@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small random shapes and strides, and all the indices of a shape: for brute force.
+// Small random shapes and strides, and iteration over all indices of a shape: for brute force.
 #pragma once
 
 #include <algorithm>

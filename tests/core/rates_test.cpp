@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model of time, and which machine's rates a device uses.
+// The time model, and the selection of the machine whose rates a device uses.
 #include "rung/core/rates.hpp"
 
 #include <gtest/gtest.h>
@@ -99,7 +99,7 @@ TEST(Rates, OfThePathOrOfAll) {
 }
 
 TEST(Rates, OfTheMachineThatIsMostSimilar) {
-  // Each measured machine is most like itself.
+  // Each measured machine is most similar to itself.
   int index = 0;
   for (const RatedMachine& machine : rated_machines()) {
     DeviceInfo info{.name = std::string(machine.device)};

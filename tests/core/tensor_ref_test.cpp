@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What references are made from, what they must not be made from, and what they do not accept.
+// Types from which references can and cannot be constructed, and values that they reject.
 #include "rung/core/tensor_ref.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ namespace {
 
 using test::expect_error;
 
-/// The members of std::mdspan that a reference needs. Layout and accessor are what they are.
+/// The members of std::mdspan that a reference needs, with any layout and accessor.
 template <class T, class Reference = T&, bool Strided = true>
 struct Mdspan {
   using element_type = T;
@@ -45,7 +45,7 @@ template <class Ref, class From>
 constexpr bool converts = std::is_convertible_v<From, Ref>;
 using Floats = std::vector<float>;
 
-// Containers: const ones are read only, and temporary ones are gone too soon.
+// Containers: const ones are read-only, and temporary ones would be destroyed too early.
 static_assert(makes<TensorRef, Floats&, Extents> && makes<TensorRef, Floats&, Extents, Extents>);
 static_assert(converts<TensorRef, Floats&> && converts<ConstTensorRef, const Floats&>);
 static_assert(!makes<TensorRef, const Floats&> && !makes<TensorRef, const Floats&, Extents>);
@@ -60,7 +60,7 @@ static_assert(converts<ConstTensorRef, std::span<const double>>);
 static_assert(!makes<TensorRef, std::span<const double>>);
 static_assert(!makes<ConstTensorRef, std::vector<bool>&> && !makes<ConstTensorRef, std::string&>);
 static_assert(!makes<ConstTensorRef, std::vector<unsigned>&, Extents>);
-// Pointers: the type is theirs, unless they are to void or bytes.
+// Pointers: they determine the type, unless they are to void or bytes.
 static_assert(makes<ConstTensorRef, const float*, Extents> && makes<TensorRef, float*, Extents>);
 static_assert(!makes<TensorRef, const float*, Extents>);
 static_assert(!makes<TensorRef, const float*, DType, Extents>);
@@ -83,7 +83,7 @@ static_assert(!makes<TensorRef, Mdspan<const float>>);
 static_assert(!makes<ConstTensorRef, Mdspan<unsigned>>);
 static_assert(!makes<ConstTensorRef, Mdspan<float, float>>, "scaled: no element has that value");
 static_assert(!makes<ConstTensorRef, Mdspan<float, float&, false>>);
-// From one another.
+// From other references.
 static_assert(converts<ConstTensorRef, TensorRef> && !makes<TensorRef, ConstTensorRef>);
 static_assert(converts<ConstTensorRef, View<const float, 2>>);
 static_assert(!makes<TensorRef, View<const float, 2>>);
@@ -168,7 +168,7 @@ TEST(TensorRef, ViewsOfAnotherTypeOrRankAreRefused) {
   expect_error(invalid, {"T is i32"}, [&] { static_cast<void>(matrix.view<int, 2>()); });
   expect_error(invalid, {"f32 of 1 axis (12)"},
                [&] { static_cast<void>(TensorRef(vector).view<float, 2>()); });
-  // Bits: unsigned numbers as wide, and types that have no DType.
+  // Unsigned integers of the same width as bits, and types without a DType.
   std::vector<bf16> halves(3);
   EXPECT_EQ((TensorRef(halves).view<std::uint16_t, 1>().shape[0]), 3);
   EXPECT_EQ((matrix.view<unsigned, 2>().shape[0]), 3);
@@ -206,7 +206,8 @@ TEST(TensorRef, FieldsThatContradictEachOtherAreRejected) {
   for (const test::WrongField& wrong : test::wrong_fields(TensorRef(memory, {8, 4}))) {
     const TensorRef& t = wrong.tensor;
     EXPECT_FALSE(t.consistent()) << wrong.words;
-    // By the constructor, with what it is given; by all that take what was changed later.
+    // Rejected by the constructor and, if a field was changed later, by every user of the
+    // reference.
     expect_error(invalid, {wrong.words},
                  [&] { TensorRef(t.data, t.dtype, t.shape, t.strides, t.device); });
     expect_error(invalid, {wrong.words}, [&] { byte_range(t); });

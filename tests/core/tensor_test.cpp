@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies between any strides and devices, against brute force; ownership; references.
+// Copies between tensors of any strides and devices, against brute force; ownership; references.
 #include "rung/core/tensor.hpp"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ struct Case {
   std::int64_t elements = 0;
 };
 
-/// A tensor of this shape whose elements are apart: permuted, with gaps, some axes backwards.
+/// Returns a tensor of this shape with scattered elements: permuted, with gaps, some axes reversed.
 Case random_layout(std::mt19937& random, const Extents& shape) {
   Case made{shape, shape, 0, 1};
   std::vector<int> order(static_cast<std::size_t>(shape.rank));
@@ -144,7 +144,7 @@ TEST(Copy, RefusesWhatIsAmbiguous) {
                [&] { copy(tensor(0, {4}, {1}), tensor(3, {4}, {1})); });
   expect_error(ErrorCode::invalid_argument, {"from (4) has a null data"},
                [&] { copy(ConstTensorRef(nullptr, DType::f32, {4}), tensor(3, {4}, {1})); });
-  copy(tensor(0, {4}, {1}), tensor(4, {4}, {1}));  // adjacent is fine
+  copy(tensor(0, {4}, {1}), tensor(4, {4}, {1}));  // adjacent memory does not overlap
 }
 
 TEST(Tensor, OwnsAlignedMemory) {
@@ -229,7 +229,7 @@ TEST(Tensor, RefusesWhatCannotBe) {
   expect_error(ErrorCode::invalid_argument, {"2^63 - 1 bytes"},
                [] { Tensor(DType::f64, {too_many}); });
   expect_error(ErrorCode::invalid_argument, {"negative"}, [] { Tensor(DType::f64, {-1}); });
-#if !defined(__SANITIZE_ADDRESS__)  // whose allocator ends the program instead
+#if !defined(__SANITIZE_ADDRESS__)  // the sanitizer's allocator ends the program instead
   expect_error(ErrorCode::out_of_memory, {"bytes"}, [] { Tensor(DType::u8, {too_many}); });
 #endif
   expect_error(ErrorCode::out_of_memory, {"fake"}, [] { Tensor(DType::u8, {too_many}, gpu); });

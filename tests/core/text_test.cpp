@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names from outside, as messages and JSON show them.
+// Names from outside the program, escaped for messages and JSON.
 #include "rung/core/text.hpp"
 
 #include <gtest/gtest.h>

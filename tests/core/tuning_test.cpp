@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured choices: what is measured and what is not, that the caller's tensors stay as they are,
-// that choices are remembered across contexts and processes, and what a bad file does.
+// Measured Measured selection: when it measures, that the caller's tensors keep their values, that
+//          results are cached across contexts and processes, and the handling of damaged files.
 #include "rung/core/tuning.hpp"
 
 #include <fcntl.h>
@@ -34,13 +34,13 @@ using test::expect_error;
 using test::fake_device;
 namespace fs = std::filesystem;
 
-std::map<std::string, int> runs;  // of each rung
+std::map<std::string, int> runs;  // number of runs of each rung
 std::mutex runs_guard;
-bool nested = false;  // rungs make a call of their own
+bool nested = false;  // rungs call an operator themselves
 
 void call_within();
 
-/// y = 3 x + beta y. The rung of the best estimate is the slow one.
+/// Operator y = 3 x + beta y. The rung with the best estimate is the slow one.
 struct Triple {
   static constexpr std::string_view name = "triple";
   template <class In, class Out>
@@ -149,7 +149,7 @@ class Tuned : public testing::Test {
     made.set_tuning(tuning);
     return made;
   }
-  /// Calls it on so many elements; returns the result's first one, of x = 1 and y = 10.
+  /// Calls it on `size` elements; returns the first element of the result for x = 1 and y = 10.
   static float call_on(Context& context, std::int64_t size, double beta = 0) {
     std::vector<float> x(static_cast<std::size_t>(size), 1.0F);
     std::vector<float> y(static_cast<std::size_t>(size), 10.0F);
@@ -191,7 +191,7 @@ TEST_F(Tuned, MeasuresCandidatesWithinTwiceTheBestEstimateAndRemembersTheFastest
   EXPECT_EQ(line["rung"], version());
   EXPECT_EQ(line["seconds"].size(), 2);
 
-  // Neither this context nor another measures it again, and both run what was found.
+  // Neither this context nor another measures it again; both run the rung that was found.
   runs.clear();
   call_on(first, 8);
   Context second = context(Tuning::first_call);
@@ -209,7 +209,7 @@ TEST_F(Tuned, RememberedMeasuresNothing) {
 }
 
 TEST_F(Tuned, LeavesTheCallersTensorsAlone) {
-  // Each measured run would have added to y, or multiplied x by three where it is y.
+  // Each measured run would have added to y, or multiplied x by three if y is x.
   Context first = context(Tuning::first_call);
   EXPECT_EQ(call_on(first, 8, 2), 3 + 2 * 10);
   std::vector<float> x{1, 1, 1, 1, 1};
@@ -220,7 +220,7 @@ TEST_F(Tuned, LeavesTheCallersTensorsAlone) {
 }
 
 TEST_F(Tuned, KeepsTheLayoutOfWhatIsWritten) {
-  // A reversed, strided result: copies must have room before their data pointer.
+  // A reversed, strided result: copies need room before their data pointer.
   std::vector<float> x{1, 2, 3};
   std::vector<float> y(7, -1.0F);
   Context first = context(Tuning::first_call);
@@ -238,7 +238,7 @@ TEST_F(Tuned, OtherLayoutsOptionsAndThreadsAreOtherCalls) {
   call<Triple>(first,
                {.x = ConstTensorRef(x.data(), {8}, Extents{2}), .y = TensorRef(y.data(), {8})});
   EXPECT_EQ(lines().size(), 4);
-  // Repeatable choices do not depend on the number of threads; fastest ones do.
+  // Repeatable selections do not depend on the number of threads; fastest selections do.
   Context two = context(Tuning::first_call, 2);
   call_on(two, 8);
   EXPECT_EQ(lines().size(), 4);
@@ -295,7 +295,7 @@ TEST_F(Tuned, ADamagedFileChoosesNothingWrong) {
     Context remembered = context(Tuning::remembered);
     EXPECT_EQ(call_on(remembered, 8), 3);
     EXPECT_EQ(runs, (std::map<std::string, int>{{"guessed", 1}}));
-    // What is measured now is found behind the damage.
+    // New measurements are appended after the damaged part.
     Context measuring = context(Tuning::first_call);
     EXPECT_EQ(call_on(measuring, 8), 3);
     EXPECT_EQ(nlohmann::json::parse(lines().back())["kernel"], "fastest");
@@ -303,7 +303,7 @@ TEST_F(Tuned, ADamagedFileChoosesNothingWrong) {
 }
 
 TEST_F(Tuned, AForeignEntryMayNotChooseWhatDoesNotTakeTheCall) {
-  // 77 elements: "fastest" refuses, whatever the file says.
+  // With 77 elements "fastest" rejects the call, whatever the file says.
   Context first = context(Tuning::first_call);
   call_on(first, 77);
   nlohmann::json line = nlohmann::json::parse(lines().front());
@@ -327,7 +327,7 @@ TEST_F(Tuned, AFileThatCannotBeWrittenIsNoErrorOfTheCall) {
     Context first = context(Tuning::first_call);
     EXPECT_EQ(call_on(first, 8), 3);
     EXPECT_FALSE(detail::tuning_file_trouble().empty());
-    // This process remembers it all the same.
+    // This process still remembers the result.
     runs.clear();
     Context second = context(Tuning::first_call);
     call_on(second, 8);
@@ -359,7 +359,7 @@ TEST_F(Tuned, ProcessesShareAFile) {
     problems.insert(nlohmann::json::parse(line)["problem"].get<std::string>());
   }
   EXPECT_EQ(problems.size(), processes * calls);
-  // What others wrote is used here, without measuring.
+  // Results that other processes wrote are used here, without measuring.
   runs.clear();
   Context remembered = context(Tuning::remembered);
   call_on(remembered, 100);
@@ -385,7 +385,7 @@ TEST_F(Tuned, NothingIsMeasuredWhileAGraphIsCaptured) {
 }
 
 TEST_F(Tuned, GivesBackCopiesWhereMemoryIsShort) {
-  // The second copy finds no memory: the first is released, and the call runs as estimated.
+  // There is no memory for the second copy: the first is released, and the call runs as estimated.
   const std::int64_t most = static_cast<std::int64_t>(test::fake::memory / sizeof(float) / 4);
   const Tensor x(DType::f32, {8}, test::gpu);
   Context cuda = Context::cuda();
@@ -441,7 +441,7 @@ TEST_F(Tuned, ACallWithinAMeasuredOneIsNotMeasured) {
   Context first = context(Tuning::first_call);
   call_on(first, 8);
   nested = false;
-  // The inner call is measured when the outer one has been: once, by the call itself.
+  // The inner call is measured after the outer one: once, by the call itself.
   ASSERT_EQ(lines().size(), 2);
   EXPECT_EQ(nlohmann::json::parse(lines().front())["problem"], "f32 8");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The headers' version, which preprocessors compare, and the library's.
+// The headers' version, for comparison by preprocessors, and the library's.
 #include "rung/core/version.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// References with a field, set by hand, that contradicts the others or names nothing: every
-// operator has to see it in every argument.
+// References with one field, set by hand, that contradicts the others or is no valid value: every
+// operator must reject them in every argument.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,10 +18,11 @@ namespace rung::test {
 
 struct WrongField {
   TensorRef tensor;
-  std::string words;  // of the message
+  std::string words;  // expected in the message
 };
 
-/// `right`, on the host and of elements of four bytes or more, with one field wrong.
+/// Returns copies of `right`, which is on the host with elements of at least four bytes, each with
+/// one wrong field.
 inline std::vector<WrongField> wrong_fields(const TensorRef& right) {
   std::vector<WrongField> all;
   const auto add = [&](const std::string& words, const auto& change) {
@@ -52,8 +53,8 @@ inline std::vector<WrongField> wrong_fields(const TensorRef& right) {
   return all;
 }
 
-/// `body` is a call that succeeds with `right` as its argument `name`, and fails, naming it, with
-/// each of its wrong_fields().
+/// Expects that `body`, a call that succeeds with `right` as its argument `name`, fails with each
+/// of its wrong_fields() and names the argument.
 template <class Body>
 void expect_fields_checked(const std::string& op, const std::string& name, const TensorRef& right,
                            const Body& body) {

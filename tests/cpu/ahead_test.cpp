@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which lines are prefetched: far enough ahead, not much farther, and without 4K aliasing: not at
-// an address modulo 4096 that is written at the time.
+// Prefetched lines: far enough ahead, not much farther, and without 4K aliasing: not at an address
+// that equals, modulo 4096, one that is being written.
 #include "rung/cpu/ahead.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// e^x of vectors against the C library, on every target built.
+// e^x of vectors against the C library, on every compiled target.
 #include "rung/cpu/foreach_target.hpp"
 
 #include <cmath>
@@ -12,7 +12,8 @@ namespace rung::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace math = cpu::HWY_NAMESPACE;
 
-/// Number of x for which e^x, or e^-x and e^2x from their parts, is off by 4 ulp or more.
+/// Returns the number of x for which e^x, or e^-x and e^2x from their parts, is off by 4 ulp or
+/// more.
 template <class T, class Wide>
 int wrong_exponentials() {
   const hn::ScalableTag<T> d;
@@ -28,7 +29,7 @@ int wrong_exponentials() {
     const T x = static_cast<T>(i) * (sizeof(T) == 4 ? T(0.1373) : T(0.9313));
     const auto v = hn::Set(d, x);
     if (differ(hn::GetLane(math::exp_of(d, v)), std::exp(Wide(x)))) ++wrong;
-    if (std::abs(i) > 200) continue;  // parts need x well within the range
+    if (std::abs(i) > 200) continue;  // the parts need x well within the range
     if (differ(hn::GetLane(joined(math::scaled_exp<-1>(d, v))), std::exp(-Wide(x)))) ++wrong;
     if (differ(hn::GetLane(joined(math::scaled_exp<2>(d, v))), std::exp(2 * Wide(x)))) ++wrong;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines are copied exactly, whatever their alignment and length, by either kind of store, and
-// converted as their elements are one by one.
+// Lines are copied exactly, for any alignment and length and both kinds of store, and converted
+// like single elements.
 #include "rung/cpu/lines.hpp"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,8 @@ TEST(Lines, AreCopiedExactly) {
   }
 }
 
-/// Expects that `count` elements of T become f32 and T again as one by one, and no others.
+/// Expects that a line of `count` elements of T is converted to f32 and back like single elements,
+/// and that no other elements change.
 template <class T>
 void expect_converted(const std::vector<float>& values) {
   for (std::int64_t count = 0; count <= static_cast<std::int64_t>(values.size()); ++count) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector loads and stores with conversion, against core's scalar ones, on every target built.
+// Vector loads and stores with conversion, against core's scalar ones, on every compiled target.
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/cpu/load-inl.hpp"
 
@@ -12,7 +12,7 @@
 
 namespace rung::test {
 
-/// A page whose end cannot be overrun unnoticed: the next one may not be touched.
+/// A page followed by an inaccessible page, so that an overrun is a segmentation fault.
 class GuardedPage {
  public:
   GuardedPage()
@@ -40,7 +40,7 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Counts the floats that are narrowed to T, or widened back, differently from core.
+/// Counts the floats whose narrowing to T, or widening back, differs from core's.
 template <class T>
 int wrong_conversions() {
   const hn::ScalableTag<float> d;
@@ -63,7 +63,8 @@ int wrong_conversions() {
   return wrong;
 }
 
-/// Partial accesses at the very end of a page; the element before must stay.
+/// Returns the number of wrong results of partial accesses at the very end of a page. The preceding
+/// element must be kept.
 template <class T>
 int wrong_parts() {
   const test::GuardedPage page;

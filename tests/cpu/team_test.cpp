@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Teams of threads: who runs which rank, and what happens when threads are late, when a body
-// throws, after fork(), and where there is no room for threads.
+// Teams of threads: the assignment of ranks, and the behavior when threads are late, when a body
+// throws, after fork(), and when threads cannot be created.
 #include "rung/cpu/team.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,8 @@
 namespace rung::cpu {
 namespace {
 
-/// Runs body in a child process that is killed after 20 s; its exit status, or -1 for a signal's.
+/// Runs body in a child process that is killed after 20 s; returns its exit status, or -1 if a
+/// signal ended it.
 template <class Body>
 int in_child(const Body& body) {
   const pid_t child = fork();
@@ -54,8 +55,8 @@ int threads_that_ran(int threads) {
 
 using Cores = team_hooks::AssumedCores;
 
-/// Keeps every worker from taking part in calls for one scope: those that see one stop until its
-/// end.
+/// Keeps every worker out of calls for one scope: workers that join a call block until the end of
+/// the scope.
 class HeldWorkers {
  public:
   HeldWorkers() {
@@ -72,7 +73,7 @@ class HeldWorkers {
   static inline std::atomic<bool> held{false};
 };
 
-/// The threads that ran the ranks of run_shares(ranks), by rank.
+/// Returns the threads that ran the ranks of run_shares(ranks), by rank.
 std::vector<std::thread::id> threads_of_shares(int ranks) {
   std::vector<std::thread::id> threads(static_cast<std::size_t>(ranks));
   run_shares(ranks, [&](const Team& team) {
@@ -90,7 +91,8 @@ int size_of_team(int threads) {
   return size;
 }
 
-/// Calls attempt() until it is true, for two minutes at most: others may have the cores.
+/// Calls attempt() until it returns true, for two minutes at most: other programs may use the
+/// cores.
 template <class Attempt>
 bool sooner_or_later(const Attempt& attempt) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
@@ -135,7 +137,7 @@ TEST(Team, WorkersRunShares) {
   EXPECT_TRUE(sooner_or_later([] {
     std::thread::id of_second;
     run_shares(2, [&](const Team& team) {
-      // Time for the worker to take the second rank.
+      // Gives the worker time to take the second rank.
       if (team.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       if (team.rank() == 1) of_second = std::this_thread::get_id();
     });
@@ -173,7 +175,7 @@ TEST(Team, AWorkerThatLostItsCoreIsLeftOutForAWhile) {
   team_hooks::note_loss(0, 1.0);
   const auto begin = std::chrono::steady_clock::now();
   const int size = size_of_team(2);
-  // Unless this test lost its own core for that long.
+  // Valid only if this test did not lose its own core for that long.
   if (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(400)) {
     EXPECT_EQ(size, 1);
   }
@@ -181,7 +183,7 @@ TEST(Team, AWorkerThatLostItsCoreIsLeftOutForAWhile) {
 }
 
 TEST(Team, HasNoMoreThreadsThanCores) {
-  std::thread([] {  // which has no workers yet
+  std::thread([] {  // a thread without workers yet
     const Cores cores(2);
     const int before = team_hooks::workers();
     for (int again = 0; again < 20; ++again) {
@@ -217,7 +219,7 @@ TEST(Team, WithinABodyRunsOnTheSameThread) {
 
 TEST(Team, ManyCallsInARow) {
   const Cores cores(3);
-  // Not atomic: calls order them.
+  // Not atomic: calls are ordered.
   std::vector<int> runs(3), read(3);
   for (int call = 1; call <= 5000; ++call) {
     run_shares(3, [&](const Team& team) { ++runs[static_cast<std::size_t>(team.rank())]; });
@@ -263,7 +265,7 @@ TEST(Team, WaitingWithinSharesIsAnError) {
 }
 
 TEST(Team, AnExceptionSkipsSharesThatHaveNotStarted) {
-  std::thread([] {  // whose workers have not been left out
+  std::thread([] {  // a new thread, whose workers have not been excluded
     for (const int assumed : {1, 3}) {
       const Cores cores(assumed);
       const HeldWorkers held;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles of a batch: every element in one tile, panels in sequence, the last ones smaller.
+// Tiles of a batch: every element is in one tile, panels are in sequence, the last ones are
+// smaller.
 #include "rung/cpu/tiles.hpp"
 
 #include <gtest/gtest.h>

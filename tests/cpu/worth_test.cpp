@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many threads a call is worth: none of a team for what one thread does in some microseconds.
+// Number of threads that pay off for a call: one for work of a few microseconds.
 #include "rung/cpu/worth.hpp"
 
 #include <gtest/gtest.h>

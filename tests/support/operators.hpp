@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators' property tests share: every backend that needs no GPU, every rung that takes a
+// Shared by operators' property tests: every backend that needs no GPU, every rung that supports a
 // call, random values, the message of an Error, memory that is reserved and never touched.
 #pragma once
 
@@ -21,7 +21,7 @@ namespace rung::test {
 inline constexpr float infinity = std::numeric_limits<float>::infinity();
 inline constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-/// A test for each backend that needs no GPU:
+/// Fixture for a test on each backend that needs no GPU:
 ///   class SoftmaxOn : public test::OnBackend {};
 ///   INSTANTIATE_TEST_SUITE_P(Backends, SoftmaxOn, test::backends, test::name_of_backend);
 class OnBackend : public testing::TestWithParam<Backend> {
@@ -33,7 +33,7 @@ inline std::string name_of_backend(const testing::TestParamInfo<Backend>& test) 
   return to_string(test.param);
 }
 
-/// The rungs of ours on the context's backend that take the call, in the order of their list.
+/// Returns our rungs on the context's backend that support the call, in the order of their list.
 template <class Op>
 std::vector<std::string_view> rungs_that_take(const typename Op::Args& args, Context& context) {
   std::vector<std::string_view> names;
@@ -54,7 +54,7 @@ std::vector<std::string_view> picks_for(const typename Op::Call& call, Context& 
   return names;
 }
 
-/// Normally distributed; the same for the same seed.
+/// Returns normally distributed values, the same for the same seed.
 template <class T = float>
 std::vector<T> random_values(std::int64_t count, unsigned seed = 1, double mean = 0,
                              double spread = 1) {
@@ -70,7 +70,7 @@ TensorRef tensor(std::vector<T>& values, const Extents& shape) {
   return {values.data(), shape};
 }
 
-/// The message of the Error that f throws; "" when it throws none.
+/// Returns the message of the Error that f throws; "" if it throws none.
 template <class F>
 std::string message_of(F&& f, ErrorCode expected = ErrorCode::invalid_argument) {
   try {
@@ -86,8 +86,8 @@ inline void expect_text(std::string_view message, std::string_view part) {
   EXPECT_NE(message.find(part), std::string_view::npos) << message;
 }
 
-/// Address space for strides and sizes beyond 32 bits: pages that are never touched cost nothing.
-/// data() is null where the machine has no room.
+/// Address space for strides and sizes beyond 32 bits: untouched pages cost nothing. data() is null
+/// if the machine cannot reserve it.
 class Reservation {
  public:
   explicit Reservation(std::int64_t bytes)

@@ -12,7 +12,7 @@
 
 namespace rung::test {
 
-/// Watches, by a thread that sleeps a millisecond at a time, for how long threads wait for a core.
+/// Measures how long threads wait for a core, by a thread that sleeps a millisecond at a time.
 class StallWatch {
  public:
   StallWatch() : watcher_([this] { watch(); }) {}
@@ -23,7 +23,8 @@ class StallWatch {
   StallWatch(const StallWatch&) = delete;
   StallWatch& operator=(const StallWatch&) = delete;
 
-  /// Seconds by which it slept longer than asked for, in all; of the nap that has not ended, too.
+  /// Returns the seconds by which the sleeps exceeded the requested time, in all, including the
+  /// current sleep.
   [[nodiscard]] double stalled() const {
     return 1e-9 * static_cast<double>(late_.load() + late_since(began_.load()));
   }
@@ -34,7 +35,8 @@ class StallWatch {
   static Count now() {
     return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
   }
-  /// A timer may be late by its slack, which is no stall.
+  /// Returns the delay of a sleep that began at `began`, without the timer's slack, which is no
+  /// stall.
   static Count late_since(Count began) {
     constexpr Count nap_and_slack = 2'000'000;
     return std::max<Count>(0, now() - began - nap_and_slack);
@@ -49,15 +51,15 @@ class StallWatch {
   }
 
   std::atomic<Count> late_{0};
-  std::atomic<Count> began_{now()};  // the nap
+  std::atomic<Count> began_{now()};  // start of the current sleep
   std::atomic<bool> ended_{false};
-  std::thread watcher_;  // the last: it begins at once
+  std::thread watcher_;  // last member: the thread starts immediately
 };
 
 }  // namespace rung::test
 
-/// Expects a condition that times decide. A test that would fail is skipped if others had the cores
-/// for more than `seconds`.
+/// Expects a condition that depends on measured times. Instead of failing, skips the test if other
+/// programs had the cores for more than `seconds`.
 #define RUNG_EXPECT_UNLESS_STALLED(condition, watch, seconds)                   \
   if (!(condition)) {                                                           \
     if ((watch).stalled() > (seconds)) {                                        \
