@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `rung bench` does not time, and how it says so: peers that do not take a problem, ceilings
-// that are not known, more threads than cores, and a run that is cut short.
+// Versions that `rung bench` does not time, and the reason that it prints: peers that do not
+// support a problem, unknown ceilings, more threads than cores, and an interrupted run.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@
 namespace rung::test {
 namespace {
 
-// `columns` takes a single column alone, peer_absent needs a library that nobody has.
+// `columns` supports a single column only; peer_absent needs a library that does not exist.
 TEST(BenchGaps, SaysWhyWhatWasNamedIsNotTimed) {
   const KnownMachine machine;
   const std::vector<std::string> words{
@@ -103,7 +103,7 @@ TEST(BenchGaps, ADeviceIsChosenOnABackendThatHasSeveral) {
   EXPECT_EQ(check.out.find("opencl: " + Context::opencl().info().name), 0u) << check.out;
 }
 
-/// The file into which the child of the next test writes its times.
+/// File into which the child of the next test writes its times.
 std::string kept_path;
 
 void exit_once_kept(int) {
@@ -111,7 +111,8 @@ void exit_once_kept(int) {
   ::alarm(1);
 }
 
-/// The second problem's only version sleeps for half a second, 100 times.
+/// Runs a bench whose second problem has one version only, which sleeps for half a second, 100
+/// times.
 void bench_until_kept() {
   std::signal(SIGALRM, exit_once_kept);
   ::alarm(1);
@@ -121,7 +122,7 @@ void bench_until_kept() {
   workbench::run_program(static_cast<int>(words.size()), words.data());
 }
 
-// What is finished is in the file at once: a second Ctrl-C, or a kill, takes nothing away.
+// Completed results are in the file at once: they survive a second Ctrl-C or a kill.
 TEST(BenchGaps, EachProblemIsKeptBeforeTheNextIsTimed) {
   const KnownMachine machine;
   kept_path = machine.folder + "/kept.json";
@@ -134,7 +135,8 @@ TEST(BenchGaps, EachProblemIsKeptBeforeTheNextIsTimed) {
   EXPECT_EQ(kept.at("rows").at(0).at("problem"), "f32 4x16");
 }
 
-// As LLVM's does, which OpenCL drivers contain: it ended the program, and nothing was reported.
+// LLVM, which OpenCL drivers contain, installs such a handler: it ended the program without a
+// report.
 TEST(Interrupt, ALibrarysHandlerDoesNotTakeCtrlC) {
   EXPECT_EXIT(
       {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung bench --json with a file behind it, as survey and emulate take one.
+// rung bench --json with a file name after it, like survey's and emulate's option.
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -39,7 +39,7 @@ TEST(BenchJson, TakesAFile) {
   }
 }
 
-// A problem behind the flag is still a problem, and the object goes to standard output.
+// A problem after the flag is still a problem, and the object goes to standard output.
 TEST(BenchJson, WithoutAFilePrints) {
   const KnownMachine machine;
   const Outcome last = run_quick({"--json"});

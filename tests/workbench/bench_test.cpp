@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung bench and rung report: the rows, what the ratio means, and the way into a README.
+// rung bench and rung report: the rows, the meaning of the ratio, and the tables of a README.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -61,8 +61,8 @@ TEST(Bench, AShareOfTheCeilingIsNeverAboveIt) {
   EXPECT_TRUE(std::isnan(workbench::share_shown(workbench::not_measured)));
 }
 
-// Where arithmetic binds, its ceiling is measured in the race: what a file says of the rate
-// (one operation a second, which anybody surpasses) only tells that it does.
+// If a problem is compute-bound, its ceiling is measured in the race. The file's rate (one
+// operation per second, below any real rate) only makes the problem compute-bound.
 TEST(Bench, ArithmeticsCeilingTakesTurnsWithTheVersions) {
   const KnownMachine machine(1);
   const Outcome outcome = run_rung({"bench", "fake", "f32 4x16", "--backend", "cpu", "--rungs",
@@ -77,8 +77,8 @@ TEST(Bench, ArithmeticsCeilingTakesTurnsWithTheVersions) {
   }
 }
 
-// One unit of work against two and eight. The machine is shared, so that a measurement may be far
-// off; not five in a row, unless the ratio is not what it should be or others had the cores.
+// One unit of work against two and eight. The machine is shared, so a measurement may be far off,
+// but not five in a row, unless the ratio is wrong or other programs had the cores.
 TEST(Bench, RatioIsToTheFastestPeer) {
   const KnownMachine machine;
   const StallWatch watch;
@@ -113,7 +113,7 @@ TEST(Bench, WrongRungIsNotTimedAndFailsTheRun) {
   EXPECT_NE(rows.at(1).at("note").get<std::string>().find("FAILED"), std::string::npos);
 }
 
-// By itself it would take part in three rounds.
+// By default it would be timed in three rounds.
 TEST(Bench, ASlowVersionIsTimedAsOftenAsAskedFor) {
   const KnownMachine machine;
   const Outcome outcome = run_rung({"bench", "fake", "f32 3x41", "--backend", "cpu", "--rungs",
@@ -162,7 +162,7 @@ TEST(Bench, TextFitsThePageAndNamesThePeersVersion) {
   EXPECT_EQ(outcome.err, "") << "the progress line is for terminals";
 }
 
-// The simulated GPU's check has its command.
+// The simulated GPU is checked by another command.
 TEST(Bench, TimesWhatWasAskedForAndSimulatesNothing) {
   const KnownMachine machine;
   const Outcome outcome = run_rung({"bench", "gemm", "f32 8x8x8", "--pairs", "1", "--json"});
@@ -237,7 +237,7 @@ TEST(Report, FromMeasurementToReadmeAndBack) {
   EXPECT_EQ(one.code, 0);
   EXPECT_NE(one.out.find("| `f32 4x16` | 1 |"), std::string::npos) << one.out;
   EXPECT_NE(one.out.find("| right | peer_"), std::string::npos) << one.out;
-  // A GPU's rows have no threads to tell.
+  // Rows of a GPU have no thread count.
   std::string on_gpu = content(results + "/here/fake.json");
   for (std::size_t at = 0; (at = on_gpu.find("\"backend\"", at)) != std::string::npos; ++at) {
     on_gpu.replace(on_gpu.find("\"cpu\"", at), 5, "\"simt\"");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of all calculators' command lines: pages, tables, units, wrong input; and the
-// times of `rung reuse both`.
+// Properties of all calculators' command lines: pages, tables, units, invalid input; and the times
+// of `rung reuse both`.
 #include <cmath>
 #include <filesystem>
 
@@ -35,7 +35,7 @@ TEST(ReuseBoth, SaysHowToMeasureWhereNothingIsKnown) {
   EXPECT_FALSE(std::filesystem::exists(known.folder)) << "a calculator measures nothing";
 }
 
-// --- the style of all ----------------------------------------------------------------------------
+// --- style of all calculators --------------------------------------------------------------------
 
 constexpr const char* all_lines[] = {
     "reuse register 4x8x1 --n 1024",

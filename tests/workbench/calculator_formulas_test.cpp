@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calculators' formulas: against published figures, and against counting by hand.
+// The calculators' formulas, against published figures and against counts of a simple loop.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 // --- work ----------------------------------------------------------------------------------------
 
-/// Runs the algorithm on ones and counts; the sums must be right.
+/// Runs the algorithm on ones and counts its work; checks the sums.
 bench::ParallelWork counted_kogge_stone(int n) {
   std::vector<int> x(static_cast<std::size_t>(n), 1);
   bench::ParallelWork work;

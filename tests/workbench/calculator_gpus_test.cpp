@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calculators by the names of GPUs, and of bytes and operations of a kernel of one's own.
+// Calculators with names of GPUs, and with bytes and operations of the user's kernel.
 #include "command_line.hpp"
 
 namespace rung::test {
@@ -23,7 +23,7 @@ TEST(CalculatorsByGpu, OccupancyHasALinePerGpu) {
   const json& first = both.at("gpus")[0];
   EXPECT_EQ(first.at("gpu"), "h100");
   EXPECT_EQ(first.at("compute_capability"), "9.0");
-  // 228 KiB hold three blocks of 64 KiB and the KiB of each that the system takes.
+  // 228 KiB hold three blocks of 64 KiB, each with the 1 KiB that the system reserves.
   EXPECT_EQ(first.at("sweep")[0].at("blocks"), 3);
   EXPECT_EQ(first.at("sweep")[0].at("occupancy"), 24.0 / 64);
   EXPECT_EQ(both.at("gpus")[1].at("sweep")[0].at("occupancy"), 8.0 / 32);
@@ -32,7 +32,7 @@ TEST(CalculatorsByGpu, OccupancyHasALinePerGpu) {
   EXPECT_NE(page.find("25 %"), std::string::npos) << page;
 }
 
-// A block that one GPU does not take says so in its line; where none does, the command fails.
+// The line of a GPU that cannot run a block says so; if no GPU can, the command fails.
 TEST(CalculatorsByGpu, OccupancyNamesTheGpuThatTakesNoSuchBlock) {
   const json both = json_of("occupancy --threads 256 --shared 100K --gpu h100,t4");
   EXPECT_EQ(both.at("gpus")[0].at("why_not"), "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung occupancy and rung amdahl: against published answers, and wrong input.
+// rung occupancy and rung amdahl, against published answers, and with invalid input.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -25,7 +25,7 @@ TEST(Quiz, NineTenthsSpedUpAThousandTimesGive9Point91) {  // row 1
   EXPECT_NEAR(bench::amdahl_speedup(0.9, 1000), 9.91, 0.005);
 }
 
-TEST(Quiz, NinetySixThreadsReachBothLimits) {  // row 8: compute capability 8.6 is such a chip
+TEST(Quiz, NinetySixThreadsReachBothLimits) {  // row 8: compute capability 8.6 has these limits
   const Occupancy one = occupancy(86, {.threads = 96});
   EXPECT_EQ(one.blocks, 16);
   EXPECT_EQ(one.warps * 32, 1536);
@@ -43,7 +43,7 @@ TEST(Quiz, ActiveWarpsOnComputeCapability13) {  // row 9: registers per block sh
   EXPECT_EQ(occupancy(13, {96, 22, 4 << 10}).warps, 12);
 }
 
-TEST(Quiz, ABlockOf576ThreadsFitsThreeTimes) {  // row 10; volta: nothing is reserved
+TEST(Quiz, ABlockOf576ThreadsFitsThreeTimes) {  // row 10; volta reserves nothing
   constexpr int tile_bytes = 24 * 24 * 4;
   const Occupancy one = occupancy(70, {.threads = 24 * 24, .shared_bytes = tile_bytes});
   EXPECT_EQ(one.blocks, 3);
@@ -54,7 +54,7 @@ TEST(Quiz, Reuse32On696GigabytesASecondIsBoundByMemory) {  // row 21
   bench::Ceiling a40;
   a40.bytes_per_second = 696e9;
   a40.operations_per_second = 37.4e12;
-  // A multiply-add reads two floats, each of which serves 32 of them.
+  // A multiply-add reads two floats, each of which serves 32 multiply-adds.
   const Cost cost{.bytes = 8.0 / 32, .operations = 2};
   EXPECT_NEAR(cost.operations / bench::seconds_at_best(cost, a40), 5568e9, 1e3);
   EXPECT_TRUE(bench::bound_by_memory(cost, a40));
@@ -74,25 +74,25 @@ TEST_P(Published, BlocksAMultiprocessor) {
   EXPECT_EQ(occupancy(one.capability, one.block).blocks, one.blocks);
 }
 
-// Worked by hand from the published limits; each row meets another of them.
+// Calculated by hand from the published limits; each row reaches another limit.
 INSTANTIATE_TEST_SUITE_P(
     Rows, Published,
     testing::Values(Known{90, {1024, 32, 0}, 2}, Known{90, {256, 255, 0}, 1},
-                    Known{90, {32, 16, 0}, 32},         // places for blocks
+                    Known{90, {32, 16, 0}, 32},         // maximum number of blocks
                     Known{90, {128, 0, 227 << 10}, 1},  // all of the shared memory
-                    Known{90, {128, 0, 113 << 10}, 2},  // 114 KiB with what is reserved: twice
-                    Known{90, {128, 0, (113 << 10) + 1}, 1},  // one byte more
-                    // 40 registers: 1280 a warp, 12 warps of 16384 registers: 48; 6 blocks of 8.
+                    Known{90, {128, 0, 113 << 10}, 2},  // 114 KiB with the reserved KiB: two blocks
+                    Known{90, {128, 0, (113 << 10) + 1}, 1},  // one byte too many for two blocks
+                    // 40 registers: 1280 per warp, 12 warps per 16384 registers: 48; 6 blocks of 8.
                     Known{80, {256, 40, 0}, 6},
-                    // 41: 1536 a warp, 10 a partition: 40 warps; 5 blocks.
+                    // 41: 1536 per warp, 10 per partition: 40 warps; 5 blocks.
                     Known{80, {256, 41, 0}, 5},
-                    // Blocks of 7 warps: 42 would fit, but for the partitions.
+                    // Blocks of 7 warps: 42 warps would fit if registers were not partitioned.
                     Known{80, {224, 41, 0}, 5}, Known{75, {256, 32, 0}, 4},
                     Known{86, {1024, 32, 0}, 1}, Known{89, {64, 24, 0}, 24},
                     Known{120, {512, 32, 50 << 10}, 1},
                     Known{37, {256, 63, 0}, 8},  // 128 K registers
                     Known{35, {256, 63, 0}, 4}, Known{20, {192, 20, 0}, 8},
-                    // 2.0: 21 registers, 704 a warp in portions of 64: 23 a partition, 46.
+                    // 2.0: 21 registers, 704 per warp in units of 64: 23 per partition, 46.
                     Known{20, {192, 21, 0}, 7}));
 
 TEST(Occupancy, CapabilitiesAreReadAsNvccSpellsThem) {
@@ -132,7 +132,7 @@ TEST(Occupancy, RefusesWhatNoLaunchMayHave) {
   EXPECT_THROW(bench::find_multiprocessor(40), Error);
 }
 
-// 5,120 registers per block, and 48 blocks of them in 65,536: both are right, and looked wrong.
+// 5,120 registers per block, and 48 such blocks in 65,536: both numbers are right, but look wrong.
 TEST(Occupancy, ExplainsHowRegistersAreAllocated) {
   const std::string text = run_rung({"occupancy", "--threads", "32", "--registers", "40"}).out;
   EXPECT_NE(text.find("in units of 256: 40 x 32 take 1,280."), std::string::npos) << text;

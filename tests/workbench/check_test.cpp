@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung list and rung check: what they say, and that every kind of mistake is noticed.
+// rung list and rung check: their output, and that every kind of mistake is detected.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -72,7 +72,7 @@ TEST(List, OverviewFitsOneScreenWithOneLinePerOperator) {
     return listed;
   };
   const std::string screen = at("80").out;
-  // 24 lines, and one for the operator that is in these tests alone.
+  // 24 lines, and one for the tests' own operator.
   EXPECT_LE(std::count(screen.begin(), screen.end(), '\n'), 25) << screen;
   const Outcome outcome = at("200");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -122,7 +122,7 @@ TEST(Check, RightRungPasses) {
   const Outcome outcome = run_rung({"check", "fake/right", "--json"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   const json result = parsed(outcome);
-  // Every variant once, the plain one with three numbers of threads, for each of three problems.
+  // Every variant once, the plain one with three thread counts, for each of three problems.
   const auto variants = static_cast<int>(all_variants().size());
   EXPECT_EQ(result.at("cases"), 3 * (variants + 2));
   EXPECT_EQ(result.at("passed"), 3 * (variants + 2));
@@ -231,7 +231,7 @@ TEST(Check, BriefRunsEachRungOnEachProblemInOneVariant) {
   EXPECT_EQ(right.at("passed"), problems);
   const json all = parsed(run_rung({"check", "fake/right", "--json"}));
   EXPECT_GT(all.at("passed"), 8 * problems);
-  // Mistakes are found all the same, and told with what repeats them.
+  // Mistakes are still found, and reported with the command that reproduces them.
   for (const char* rung : {"wrong", "leaves_one_out", "past_the_end", "changes_input", "differs"}) {
     const Outcome outcome = run_rung({"check", std::string("fake/") + rung, "--brief", "--json"});
     EXPECT_EQ(outcome.code, 1) << rung;
@@ -239,7 +239,7 @@ TEST(Check, BriefRunsEachRungOnEachProblemInOneVariant) {
     ASSERT_FALSE(failures.empty()) << rung;
     EXPECT_LE(failures.size(), static_cast<std::size_t>(problems)) << rung;
   }
-  // What takes one kind of problem alone meets that one.
+  // A rung that supports one kind of problem only gets a problem of that kind.
   EXPECT_GT(parsed(run_rung({"check", "fake/columns", "--brief", "--json"})).at("passed"), 0);
 }
 
@@ -252,7 +252,7 @@ TEST(Check, ARungThatNoProblemReachesHasFailed) {
   EXPECT_EQ(failures.at(0).at("command"), "rung check fake/unreached --backend cpu");
 }
 
-// Zero cases, none of them failed, would pass for a check.
+// Zero cases, none of them failed, must not count as a pass.
 TEST(Check, ABackendOnWhichNothingIsImplementedIsNoPass) {
   for (const Backend backend : {Backend::simt, Backend::opencl}) {
     const Outcome outcome = run_rung({"check", "fake", "--backend", to_string(backend)});
@@ -264,7 +264,7 @@ TEST(Check, ABackendOnWhichNothingIsImplementedIsNoPass) {
   }
 }
 
-// 2.001 x is 2 x where x is 0, and so is nothing at all.
+// For x = 0, 2.001 x equals 2 x, and so does an unwritten 0.
 TEST(Check, MistrustsAPassThatZerosWouldGet) {
   const std::vector<std::string> words{"check", "fake/wrong", "--problem", "f32 5x7,zero"};
   const Outcome text = run_rung(words);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command lines of calculators, as one text, and figures of what they print.
+// Command lines of calculators as one text, and figures from their output.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace rung::test {
 
 using Figures = std::vector<double>;
 
-/// Runs a command line, in which no word has a blank.
+/// Runs a command line whose words contain no blanks.
 inline Outcome run_line(const std::string& line) {
   std::istringstream text(line);
   return run_rung({std::istream_iterator<std::string>(text), {}});
@@ -26,7 +26,7 @@ inline nlohmann::json json_of(const std::string& line) {
   return nlohmann::json::parse(outcome.out);
 }
 
-/// A result of each line of a calculator's table.
+/// Returns one result from each line of a calculator's table.
 inline Figures figures(const std::string& line, const std::string& result) {
   Figures all;
   const nlohmann::json printed = json_of(line);

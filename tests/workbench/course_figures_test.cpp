@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures of course material, by the calculators' command lines alone.
+// Figures of course material, reproduced by the calculators' command lines only.
 #include <cmath>
 
 #include "command_line.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-// --- rows of the quiz, by commands alone ---------------------------------------------------------
+// --- rows of the quiz, by commands only ----------------------------------------------------------
 
 TEST(QuizByCommand, Row1Amdahl) {
   EXPECT_NEAR(json_of("amdahl 90% 1000").at("rows")[0].at("speedup").get<double>(), 9.91, 0.005);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The depth of kernels in steps: by formula, and as the simulated GPU counts it.
+// Depth of kernels in steps: by formula, and as counted by the simulated GPU.
 #include "command_line.hpp"
 #include "rung/harness/any_operator.hpp"
 
@@ -8,7 +8,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Under the address sanitizer kernels have no hooks.
+/// Returns false under the address sanitizer, where kernels have no hooks.
 bool is_counted([[maybe_unused]] const std::string& op) {
 #if !defined(__SANITIZE_ADDRESS__)
   for (const AnyOperator* one : operators()) {
@@ -33,7 +33,7 @@ TEST(Depth, AreCountedOneAfterAnother) {
   EXPECT_EQ(counted_depth("scan", "kogge_stone", "f32 1024"), 22);
   EXPECT_EQ(counted_depth("scan", "kogge_stone_double_buffered", "f32 1024"), 12);
   EXPECT_EQ(counted_depth("scan", "brent_kung", "f32 1024"), 21);
-  // Blocks beside each other add none.
+  // Independent blocks do not add to the depth.
   EXPECT_EQ(counted_depth("scan", "kogge_stone", "f32 4x1024"), 22);
 }
 
@@ -54,14 +54,14 @@ TEST(Depth, WorkComparesFormulaAndCount) {
     ASSERT_EQ(all.at("counted").size(), 1u) << line;
     const json& figures = all.at("counted")[0].at("figures");
     EXPECT_EQ(figures.at("depth_in_barriers"), results.at("depth_in_barriers")) << line;
-    // The last block of a sum of 4096 elements has 16 and adds 240 zeros.
+    // The last block of a sum of 4096 elements has 16 elements and adds 240 zeros.
     const double zeros = std::string_view(line) == "work tree --n 4096" ? 240 : 0;
     EXPECT_EQ(figures.at("additions").get<double>(), results.at("additions").get<double>() + zeros)
         << line;
   }
 }
 
-// A line that no block holds, and lengths beside a power of two, have no rung of those steps.
+// Lines too long for a block, and lengths that are no power of two, have no rung with these steps.
 TEST(Depth, WorkCountsNoOtherLengths) {
   for (const char* line : {"work kogge-stone --n 2048", "work kogge-stone --n 100",
                            "work brent-kung --n 32", "work tree --n 100"}) {

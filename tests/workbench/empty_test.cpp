@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls with no element to write end at once, however large the other extents are.
+// Calls without an element to write end at once, however large the other extents are.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace rung {
 namespace {
 
-/// The problem with every extent above `kept` as large as their product, 2^bits, allows.
+/// Returns the problem with every extent above `kept` as large as a product of 2^bits allows.
 Problem blown_up(Problem problem, int bits, std::int64_t kept) {
   const auto grows = [kept](std::int64_t extent) { return extent > kept; };
   const auto grown = std::count_if(problem.extents.begin(), problem.extents.end(), grows);
@@ -20,8 +20,8 @@ Problem blown_up(Problem problem, int bits, std::int64_t kept) {
   return problem;
 }
 
-/// Calls every rung. Whether the operator takes such extents; it may have elements after all, and
-/// more than there is memory for.
+/// Calls every rung. Returns whether the operator supports these extents. The problem may have
+/// elements after all, more than fit in memory.
 bool ends_at_once(const AnyOperator& op, const Problem& problem) {
   Context context = Context::cpu();
   std::unique_ptr<Instance> made;
@@ -40,14 +40,14 @@ bool ends_at_once(const AnyOperator& op, const Problem& problem) {
 
 TEST(EveryOperator, EndsAtOnceWhereThereIsNothingToWrite) {
   for (const AnyOperator* op : operators()) {
-    if (op->name() == "fake") continue;  // of fake_operator.hpp, whose rungs fail on purpose
+    if (op->name() == "fake") continue;  // its rungs fail on purpose
     for (const Problem& problem : op->check_problems(Backend::cpu)) {
       const auto& extents = problem.extents;
       if (std::count(extents.begin(), extents.end(), 0) == 0) continue;
       Problem plain = problem;  // options may name extents
       plain.options.clear();
       SCOPED_TRACE(std::string(op->name()) + " " + problem.to_string());
-      // Images have less than 2^31 elements, and four channels at most.
+      // Images have fewer than 2^31 elements and at most four channels.
       EXPECT_TRUE(ends_at_once(*op, blown_up(plain, 60, 0)) ||
                   ends_at_once(*op, blown_up(plain, 45, 0)) ||
                   ends_at_once(*op, blown_up(problem, 45, 4)));
@@ -55,7 +55,7 @@ TEST(EveryOperator, EndsAtOnceWhereThereIsNothingToWrite) {
   }
 }
 
-/// Expects a cost and supporting rungs for the problem, whichever extents are zero.
+/// Expects a cost and supporting rungs for a problem, whichever of its extents are zero.
 void expect_answers(const AnyOperator& op, const Problem& problem, Variant variant,
                     Context& context) {
   std::unique_ptr<Instance> made;
@@ -65,7 +65,7 @@ void expect_answers(const AnyOperator& op, const Problem& problem, Variant varia
     made = op.make(problem, variant, 1, context.device());
     made->validate(context);
   } catch (const Error&) {
-    return;  // of nothing there is no maximum; an option may not fit
+    return;  // an empty set has no maximum; an option may not fit
   }
   SCOPED_TRACE(std::string(op.name()) + " " + problem.to_string() + " " + to_string(variant));
   const auto expect_cost = [](const Cost& cost) {
@@ -94,7 +94,7 @@ TEST(EveryOperator, KnowsTheCostOfNothing) {
       for (const Problem& problem : op->check_problems(backend)) {
         for (std::size_t axis = 0; axis <= problem.extents.size(); ++axis) {
           Problem empty = problem;
-          // One extent after another, and at last all.
+          // Zeroes one extent after another, and finally all.
           for (std::size_t i = 0; i < problem.extents.size(); ++i) {
             if (i == axis || axis == problem.extents.size()) empty.extents[i] = 0;
           }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung explain's bounds: the order of the rungs against the order measured on an H200, and the
-// roofs by themselves.
+// rung explain's bounds: the order of the rungs by bound against the order measured on an H200, and
+// single roofs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,19 +24,19 @@ using bench::GridSize;
 using bench::Roof;
 using nlohmann::json;
 
-/// Values that differ by no more than that share of the larger are a tie: 0; else -1 or 1.
+/// Returns 0 if a and b differ by at most the fraction `tie` of the larger one; else -1 or 1.
 int order(double a, double b, double tie) {
   if (std::abs(a - b) <= tie * std::max(a, b)) return 0;
   return a < b ? -1 : 1;
 }
 
 struct Agreement {
-  double tau = 0;  // tau-b: ties count in neither order
-  int pairs = 0;   // that differ in both
+  double tau = 0;  // tau-b: tied pairs are in neither order
+  int pairs = 0;   // pairs that differ in bound and in time
 };
 
-/// Kendall's tau-b: pairs in the same order less pairs in opposite orders, over the geometric mean
-/// of the pairs that differ in one and of those that differ in the other.
+/// Returns Kendall's tau-b: pairs in the same order minus pairs in opposite orders, over the
+/// geometric mean of the pairs with different bounds and the pairs with different times.
 Agreement kendall(const std::vector<double>& bounds, const std::vector<double>& measured,
                   double measured_tie) {
   constexpr double bound_tie = 1e-3;
@@ -60,7 +60,7 @@ Agreement kendall(const std::vector<double>& bounds, const std::vector<double>& 
 TEST(Kendall, TiesCountInNeitherOrder) {
   EXPECT_DOUBLE_EQ(kendall({1, 2, 3}, {4, 5, 6}, 0).tau, 1);
   EXPECT_DOUBLE_EQ(kendall({1, 2, 3}, {6, 5, 4}, 0).tau, -1);
-  // Pairs that differ: 2 of the bounds, 3 of the measured; none in opposite orders.
+  // Pairs that differ: 2 by bound, 3 by time; no pair in opposite orders.
   EXPECT_DOUBLE_EQ(kendall({1, 2, 2}, {4, 5, 6}, 0).tau, 2 / std::sqrt(6));
   EXPECT_DOUBLE_EQ(kendall({1, 2}, {100, 101}, 0.02).tau, 0);
 }
@@ -135,7 +135,7 @@ TEST(Bound, KernelsRunOneAfterTheOther) {
 
 #if !defined(__SANITIZE_ADDRESS__)  // under it kernels have no hooks
 
-/// Median seconds of the CUDA rungs on this problem.
+/// Returns the median seconds of the CUDA rungs on this problem.
 std::map<std::string, double> measured_seconds(const std::string& op, const std::string& problem) {
   std::ifstream file(std::string(RUNG_SOURCE_DIR "/results/h200/") + op + ".json");
   std::map<std::string, double> seconds;
@@ -158,8 +158,8 @@ double explained_bound(const std::string& rung, const std::string& counted, cons
 struct Ladder {
   const char *name, *op, *counted, *measured;
   int rungs;
-  // Rungs that choose another tile at the measured size than at the counted one, and rungs that
-  // were rewritten after the times were measured.
+  // Rungs that select another tile at the measured size than at the counted size, and rungs that
+  // were rewritten after the measurement.
   std::vector<std::string_view> left_out = {};
 };
 class ExplainOrder : public testing::TestWithParam<Ladder> {};
@@ -181,7 +181,7 @@ TEST_P(ExplainOrder, IsTheMeasuredOne) {
     EXPECT_LE(bound, time) << rung << ": no bound";
   }
   EXPECT_EQ(bounds.size(), static_cast<std::size_t>(ladder.rungs));
-  // Times that differ by less than 5 % are as fast as each other.
+  // Times that differ by less than 5 % count as equal.
   const Agreement agreement = kendall(bounds, seconds, 0.05);
   RecordProperty("tau", std::to_string(agreement.tau));
   RecordProperty("tau_without_ties_of_times", std::to_string(kendall(bounds, seconds, 0).tau));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung explain: roofs, bounds, and what a backend has of them.
+// rung explain: roofs, bounds, and which of them a backend has.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -41,7 +41,7 @@ TEST(Explain, BoundsOfALargerProblemAreExtrapolated) {
   const auto bound = [](const char* counted, const char* at) {
     return explained({"gemm/shared_tile", counted, "--at", at}).at("rungs").at(0).at("bound");
   };
-  // The same work, whatever it is extrapolated from.
+  // The work is the same whichever problem it is extrapolated from.
   const json small = bound("f32 64x64x64", "f32 256x128x96");
   const json large = bound("f32 128x64x32", "f32 256x128x96");
   EXPECT_EQ(small.at("problem"), "f32 256x128x96");
@@ -56,7 +56,7 @@ TEST(Explain, BoundsOfALargerProblemAreExtrapolated) {
     EXPECT_DOUBLE_EQ(of_small.at(name).get<double>(), work.at(name).get<double>()) << name;
     EXPECT_DOUBLE_EQ(of_large.at(name).get<double>(), work.at(name).get<double>()) << name;
   }
-  // 2048 threads of an SM are two blocks; their registers, which a build with CUDA knows, one.
+  // Two blocks by the SM's 2048 threads; one by their registers, which a build with CUDA knows.
   const double resident = kernel_usage().empty() ? 2 : 1;
   EXPECT_DOUBLE_EQ(small.at("waves").get<double>(), 8 * 4 / (132 * resident));
   const Outcome text =
@@ -74,10 +74,10 @@ TEST(Explain, SharedMemoryAndL1AreRoofs) {
   };
   EXPECT_EQ(bound("naive_coalesced"), "L1");
   EXPECT_EQ(bound("shared_tile"), "shared memory");
-  // 33 lines per multiply-add of a warp against two wavefronts.
+  // 33 cache lines per multiply-add of a warp against two wavefronts.
   EXPECT_NEAR(seconds("naive_uncoalesced") / seconds("naive_coalesced"), 16.5, 0.5);
   EXPECT_LT(seconds("shared_tile"), seconds("naive_coalesced"));
-  // nvcc makes one of four conflicting loads, and one of four of the other tile's.
+  // nvcc merges four conflicting loads into one, and four loads of the other tile into one.
   EXPECT_NEAR(seconds("shared_tile_transposed") / seconds("shared_tile"), 33.0 / 5, 0.3);
   EXPECT_LT(seconds("outer_product"), seconds("shared_tile") / 2);
   EXPECT_NEAR(seconds("register_tile_1d") / seconds("outer_product"), 1, 0.1);
@@ -145,7 +145,7 @@ TEST(Explain, AnOpenClRungHasNoRoofButOneThatIsGiven) {
 TEST(Explain, ARungOfCudaThatDoesNotTakeTheProblemIsRefusedWithoutAGpu) {
   const Outcome outcome =
       run_rung({"explain", "gemm/naive_bytes", "f32 8x8x8", "--backend", "cuda"});
-  EXPECT_NE(outcome.code, 0) << outcome.out;  // 2 where CUDA is not in the build
+  EXPECT_NE(outcome.code, 0) << outcome.out;  // 2 in a build without CUDA
   EXPECT_EQ(outcome.out.find("at best"), std::string::npos) << outcome.out;
 }
 
@@ -162,7 +162,7 @@ TEST(Explain, LoadsOfCpuRungsFollowFromTheirTiles) {
   };
   using Figures = std::vector<std::string>;
   EXPECT_EQ(figures("naive_ijk"), (Figures{"2.00", "1.00", "1024"})) << ladder.out;
-  // 1 / 8 + 1 / 4 loads per multiply-add; B passes for each 4 rows.
+  // 1 / 8 + 1 / 4 loads per multiply-add; one pass over B per 4 rows.
   EXPECT_EQ(figures("register_tiled"), (Figures{"0.38", "1.00", "256"})) << ladder.out;
   EXPECT_EQ(figures("cache_tiled"), (Figures{"2.00", "4.00", "16.0"})) << ladder.out;
   EXPECT_EQ(figures("cache_and_register_tiled"), (Figures{"0.38", "16.0", "16.0"})) << ladder.out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung explain: what it reads, counts and compares, and wrong input.
+// rung explain: input, counts, comparisons, and invalid input.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -101,23 +101,23 @@ TEST(Explain, CountsWhatTheFirstStepsOfGemmChange) {
     return *std::find_if(all.begin(), all.end(),
                          [&](const json& r) { return r.at("rung") == name; });
   };
-  // A warp's lanes in 32 rows of C, then in one.
+  // The lanes of a warp are in 32 rows of C, then in one.
   EXPECT_EQ(counter(rung("naive_uncoalesced"), "global_store_sectors_per_request"), 32);
   EXPECT_EQ(counter(rung("naive_coalesced"), "global_store_sectors_per_request"), 4);
   EXPECT_EQ(counter(rung("naive_coalesced"), "barriers"), 0);
-  // 4 blocks of 32 warps, 2 steps of k, 2 barriers a step.
+  // 4 blocks of 32 warps, 2 steps of k, 2 barriers per step.
   const json tiled = rung("shared_tile");
   EXPECT_EQ(counter(tiled, "barriers"), 4 * 32 * 2 * 2);
   EXPECT_EQ(counter(tiled, "shared_reuse"), 32);
   EXPECT_EQ(counter(tiled, "shared_load_conflicts"), 0);
   EXPECT_GT(counter(rung("shared_tile_transposed"), "shared_load_conflicts"), 0);
-  // 2 k of each thread, and the scaling of C; both matrices come from memory once.
+  // 2 k per thread, and the scaling of C; both matrices are read from memory once.
   EXPECT_EQ(counter(tiled, "thread_operations"), 2 * 64 * 64 * 64 + 64 * 64);
   EXPECT_EQ(counter(tiled, "dram_read_bytes"), 2 * 64 * 64 * 4);
   EXPECT_EQ(counter(tiled, "dram_written_bytes"), 64 * 64 * 4);
   EXPECT_EQ(tiled.at("before"), "naive_coalesced");
   EXPECT_EQ(tiled.at("header").at("Idea").get<std::string>().substr(0, 7), "a block");
-  // Row 21 of the quiz, from what was counted: its loads alone on a chip of 696 GB/s.
+  // Row 21 of the quiz, from the counters: only its loads, on a chip of 696 GB/s.
   const double loaded = 32 * counter(tiled, "global_load_sectors");
   const double operations = tiled.at("declared").at("operations").get<double>();
   EXPECT_DOUBLE_EQ(operations / loaded * 696, 5568);
@@ -125,7 +125,7 @@ TEST(Explain, CountsWhatTheFirstStepsOfGemmChange) {
 }
 
 TEST(Explain, ThreadsBeyondTheEdgesCostOperations) {
-  // Row 3 of the quiz: 12 blocks of 1024 threads go through five tiles of 32 steps.
+  // Row 3 of the quiz: 12 blocks of 1024 threads process five tiles of 32 steps.
   const json result = explained({"gemm/shared_tile", "f32 100x92x141"});
   const json& rung = result.at("rungs").at(0);
   EXPECT_EQ(rung.at("declared").at("operations"), 2594400);
@@ -304,7 +304,7 @@ TEST(Explain, WrongInputSaysWhatIsAccepted) {
   }
 }
 
-// A compiler behind ccache, with its base_dir, is told paths from the build's folder on.
+// ccache with base_dir passes the compiler paths relative to the build's folder.
 TEST(Annotate, FilesNamedFromTheBuildFolderOnAreFound) {
   const char* const file = "rung/core/version.hpp";
   ASSERT_TRUE(workbench::find_source(file).has_value());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `rung explain --json` has said, for its tests.
+// Output of `rung explain --json`, for its tests.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels state of their work is what they do: launches, blocks and bytes of every kernel that
-// may be chosen, against what the simulated GPU counts.
+// Kernels' facts are true: launches, blocks and bytes of every kernel that may be selected, against
+// the counters of the simulated GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,12 +13,11 @@
 namespace rung::workbench {
 namespace {
 
-/// Kernels whose facts are known to be off: copies that are no kernels. The list must only become
-/// shorter.
+/// Rungs whose facts are known to differ: copies that are no kernels. The list must only shrink.
 constexpr std::string_view known_to_be_off[] = {"transfer/pageable_copy", "transfer/pinned_copy",
                                                 "transfer/chunked_streams"};
 
-/// Launches that zero memory of a context, before the first call that needs it alone.
+/// Returns the number of launches that zero memory of a context, which only the first call needs.
 double launches_once(const Explained& counted) {
   return static_cast<double>(std::ranges::count_if(counted.kernels, [](const auto& kernel) {
     const std::size_t at = kernel.name.find("_zero");
@@ -26,7 +25,7 @@ double launches_once(const Explained& counted) {
   }));
 }
 
-/// Small check problems that a kernel takes: counting is slow.
+/// Returns small check problems that a rung supports: counting is slow.
 std::vector<Problem> problems_of(const AnyOperator& op, const RungInfo& rung,
                                  const Context& context) {
   constexpr std::size_t most = 4;
@@ -41,7 +40,7 @@ std::vector<Problem> problems_of(const AnyOperator& op, const RungInfo& rung,
       continue;
     }
   }
-  // The largest of the small ones, which have more than one block.
+  // The largest of the small problems, which have more than one block.
   std::ranges::stable_sort(sized, std::greater{}, &std::pair<double, Problem>::first);
   std::vector<Problem> problems;
   for (const auto& [bytes, problem] : sized) {
@@ -68,14 +67,14 @@ TEST_P(Facts, AreWhatTheSimulatedGpuCounts) {
       SCOPED_TRACE(full_name + ": " + problem.to_string());
       EXPECT_EQ(work.launches,
                 static_cast<double>(counted.total.launches) - launches_once(counted));
-      // Kernels that differ in bytes alone state no blocks.
+      // Kernels that differ in bytes only do not state blocks.
       const bool is_stated = work.blocks != 1 || work.rounds > 0 || work.steps > 0;
       const bool is_a_launch = std::ranges::any_of(counted.total.each, [&](const auto& launch) {
         return work.blocks == double{1} * launch.grid.x * launch.grid.y * launch.grid.z;
       });
       EXPECT_TRUE(!is_stated || is_a_launch)
           << work.blocks << " blocks of " << counted.total.blocks;
-      // Memory moves what is touched at least once, and at most what is asked for.
+      // Memory traffic is at least each accessed byte once, and at most the bytes requested.
       const double most = std::max(counted_bytes(counted.total.totals), made->cost().bytes);
       EXPECT_LE(work.bytes, 1.01 * most + 64);
     }

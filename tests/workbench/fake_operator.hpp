@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operator that only exists in these tests: y = 2 x, on a ladder of rungs of which most are
-// wrong in one way each, so that the workbench can be seen to notice.
+// Operator for these tests only: y = 2 x. Most rungs of its ladder are wrong in one way each, so
+// that tests can check that the workbench detects it.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct Fake {
   struct Call {
     ConstTensorRef x = {};
     TensorRef y = {};
-    double times = 1;  // as many operations are claimed
+    double times = 1;  // multiplies the number of operations claimed
     bool operator==(const Call&) const = default;
   };
   struct Args : Call {};
@@ -45,10 +45,10 @@ struct Outcome {
   std::string out;
   std::string err;
 };
-/// Runs `rung WORDS...` inside this process, where the operator above exists too.
+/// Runs `rung WORDS...` inside this process, in which the operator above is registered.
 Outcome run_rung(const std::vector<std::string>& words);
 
-/// Expects that no line is wider than help and tables may be.
+/// Expects that no line is wider than the limit for help and tables.
 void expect_fits_the_page(const std::string& text);
 
 /// Provides made-up ceilings of the machine during its lifetime, so that they need not be measured.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operator of these tests, its rungs, and how the program is run on it.
+// The tests' operator, its rungs, and in-process runs of the program.
 #include "fake_operator.hpp"
 
 #include <fmt/format.h>
@@ -70,7 +70,7 @@ void changes_its_input(const Fake::Args& args, Context&) {
 void differs_each_time(const Fake::Args& args, Context&) {
   static int calls = 0;
   ++calls;
-  // One unit in the last place is within tolerance; that it comes and goes is not.
+  // One unit in the last place is within tolerance; a difference from call to call is not.
   for_each(args, 0, [](float from, float& to) {
     to = 2 * from;
     if (calls % 2 == 0) to = std::nextafter(to, 10.0f);
@@ -79,8 +79,8 @@ void differs_each_time(const Fake::Args& args, Context&) {
 
 void throws(const Fake::Args&, Context&) { throw Error(ErrorCode::internal, "it broke"); }
 
-/// Takes a known time, whatever the problem, and whoever shares the core: a known amount of work
-/// took three times as long now and then.
+/// Takes a known time for any problem, measured by the clock: a fixed amount of work sometimes took
+/// three times as long on a shared core.
 template <int Units>
 void works(const Fake::Args& args, Context& context) {
   using namespace std::chrono_literals;
@@ -90,7 +90,8 @@ void works(const Fake::Args& args, Context& context) {
   }
 }
 
-/// Right, and slow: of one problem, that no check has, and in starting on large ones.
+/// Computes the right result, but slowly for one problem that no check has, and with a slow start
+/// for large ones.
 void slow_at_times(const Fake::Args& args, Context& context) {
   using namespace std::chrono_literals;
   const std::int64_t rows = args.x.shape[0];
@@ -100,8 +101,8 @@ void slow_at_times(const Fake::Args& args, Context& context) {
   right(args, context);
 }
 
-/// Takes a known time, and a millisecond in every other 2 ms of one problem: as where somebody else
-/// takes the core.
+/// Takes a known time, and for one problem a millisecond in every other 2 ms, as if another program
+/// had taken the core.
 template <int Units>
 void stalls_at_times(const Fake::Args& args, Context& context) {
   using namespace std::chrono_literals;

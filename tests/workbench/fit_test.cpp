@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fits of rates: what was made by known rates is predicted again, noise and outliers or not.
+// Fits of rates: samples made from known rates are predicted again, with noise and outliers or
+// without.
 #include "rung/workbench/fit.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@ namespace {
 
 constexpr Rates usual = {{1e-6, 2e-6, 1.2, 1, 1, 2, 1e-6, 1e-6, 1e-8, 1e-9}};
 
-/// Random work, timed as `rates` say, off by a factor of up to `noise`.
+/// Returns random work with times by `rates`, off by a factor of up to `noise`.
 std::vector<FitSample> samples_of(const Rates& rates, Backend backend, double noise) {
   std::mt19937 random(7);
   const auto between = [&](double low, double high) {
@@ -91,7 +92,8 @@ TEST_P(Fits, LeaveWhatNoSampleHasAsItWas) {
 INSTANTIATE_TEST_SUITE_P(Backends, Fits, testing::Values(Backend::cpu, Backend::simt),
                          [](const auto& one) { return std::string(to_string(one.param)); });
 
-/// A survey of "right", and of "one_unit" at half of its time if that kernel existed then.
+/// Returns a survey with times of "right", and of "one_unit", at half of these times, if
+/// has_one_unit.
 std::vector<SurveyRow> survey_of(int problems, bool has_one_unit) {
   constexpr double seconds = 0.1;
   std::vector<SurveyRow> rows(static_cast<std::size_t>(problems));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung bench --gate: what it compares, and what it says. How fast anything is here is no matter.
+// rung bench --gate: its comparisons and messages. The actual times do not matter.
 #include "rung/workbench/gate.hpp"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST(Gate, ARowAboveItsLimitOrWithAWrongResultIsNotGood) {
   EXPECT_EQ(json::parse(workbench::gate_json({slow})).at("rows").at(0).at("good"), false);
 }
 
-// The fake's public call is its fastest rung or near it, whoever has the cores: others are wrong.
+// The fake's public call is its fastest correct rung or close to it, even on a busy machine.
 TEST(Gate, ComparesTheChosenRungWithTheFastest) {
   const KnownMachine machine;
   const Outcome outcome = run_rung({"bench", "fake", "--gate", "--json"});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/json.md has every key that the commands print as JSON, and no other.
+// docs/json.md has exactly the keys that the commands print as JSON.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -17,7 +17,7 @@ namespace {
 
 using Keys = std::set<std::string>;
 
-/// The keys of each section's table, by its heading.
+/// Returns the keys of each section's table, by its heading.
 std::map<std::string, Keys> documented_keys() {
   std::ifstream page(RUNG_SOURCE_DIR "/docs/json.md");
   std::map<std::string, Keys> sections;
@@ -32,7 +32,7 @@ std::map<std::string, Keys> documented_keys() {
   return sections;
 }
 
-/// The paths of all keys of what a command printed.
+/// Paths of all keys in a command's output.
 class PrintedKeys {
  public:
   explicit PrintedKeys(const Keys& documented) : documented_(documented) {}
@@ -41,7 +41,7 @@ class PrintedKeys {
     const std::string dot = path.empty() ? "" : path + ".";
     if (value.is_structured() && value.empty()) {
       empty_.insert(path);
-    } else if (path == "machine") {  // an object with a section of its own
+    } else if (path == "machine") {  // an object that has its own section
       keys_.insert(path);
     } else if (value.is_object() && documented_.count(dot + "*") != 0) {
       keys_.insert(dot + "*");
@@ -65,7 +65,7 @@ class PrintedKeys {
   }
 
  private:
-  /// Returns true for a key below an array or object that was printed empty.
+  /// Returns true for a key below an array or object that was empty in the output.
   [[nodiscard]] bool is_below_empty(const std::string& key) const {
     return std::any_of(empty_.begin(), empty_.end(), [&](const std::string& path) {
       return key == path || key.starts_with(path + "[]") || key.starts_with(path + ".");

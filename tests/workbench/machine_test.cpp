@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is remembered of a machine, and what happens to a damaged memory.
+// Stored measurements of a machine, and the handling of a damaged file.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -24,7 +24,7 @@ std::string text_of(const std::string& path) {
   return text.str();
 }
 
-// What two measurements find, one after the other.
+// Noise found by two successive measurements.
 double next_noise[2] = {};
 int measurements = 0;
 void measure_as_told(bench::Machine& machine, const bench::MachineProgress&) {
@@ -34,7 +34,7 @@ void measure_as_told(bench::Machine& machine, const bench::MachineProgress&) {
 }
 
 TEST(Machine, ABusyMachineIsMeasuredAgainAndNeverReplacesAQuietOne) {
-  const KnownMachine known;  // whose file is quiet
+  const KnownMachine known;  // its file is quiet
   const auto measure = [](bool refresh, double first, double second) {
     next_noise[0] = first;
     next_noise[1] = second;
@@ -124,7 +124,7 @@ TEST(Machine, ACacheThatIsNoFileOrCannotBeWrittenIsToldOfOnce) {
   EXPECT_NE(folder.err.find("it is no file"), std::string::npos) << folder.err;
   EXPECT_NE(folder.err.find("are not remembered: "), std::string::npos) << folder.err;
 
-  // No folder can be made there, not even by root.
+  // No folder can be created at this path, not even by root.
   std::filesystem::remove_all(path);
   std::ofstream(known.folder + "/file") << "";
   setenv("XDG_CACHE_HOME", (known.folder + "/file").c_str(), 1);
@@ -147,12 +147,12 @@ TEST(Machine, CommandTellsWhatIsRemembered) {
   ASSERT_EQ(outcome.code, 0);
   const json told = json::parse(outcome.out);
   EXPECT_GE(told.at("cores"), 1);
-  // The made-up rate: it was not measured again.
+  // The made-up rate shows that it was not measured again.
   EXPECT_EQ(told.at("arithmetic").at(0).at("operations_per_second"), 1e11);
   EXPECT_NE(run_rung({"machine"}).out.find("100 GFLOP/s"), std::string::npos);
 }
 
-// A chain in L1 takes a few cycles a step; in more than the caches, many times that.
+// A chain in L1 takes a few cycles per step; in a buffer beyond the caches, many times as many.
 TEST(Latency, OfLoadsGrowsWithTheBuffer) {
   const double l1 = bench::latency_rate(16 << 10).per_second;
   const double memory = bench::latency_rate(std::size_t{256} << 20).per_second;
@@ -162,7 +162,7 @@ TEST(Latency, OfLoadsGrowsWithTheBuffer) {
 }
 
 TEST(Latency, IsMeasuredWhereItIsMissingAndRemembered) {
-  const KnownMachine known;  // whose file has ceilings alone
+  const KnownMachine known;  // its file has ceilings only
   EXPECT_TRUE(bench::remembered_machine()->latencies.empty());
   int measured = 0;
   const auto count = [&](std::string_view) { ++measured; };

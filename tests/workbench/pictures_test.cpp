@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures of results: what is drawn, and what is refused.
+// Pictures of results: the drawings, and rejected input.
 #include "rung/workbench/pictures.hpp"
 
 #include <gtest/gtest.h>

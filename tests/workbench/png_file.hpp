@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PNG files in a folder of their own, and such as libpng would not write.
+// PNG files in a temporary folder, and malformed ones that libpng would not write.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ class Png : public testing::Test {
                static_cast<std::streamsize>(bytes.size()));
     return path();
   }
-  /// Reads the bytes: returns a tensor, or the words of an Error.
+  /// Reads the bytes into `tensor`; returns the message of an Error, or "".
   std::string read(const Bytes& bytes, Tensor* tensor = nullptr) const {
     try {
       Tensor found = read_png(save(bytes));
@@ -56,7 +56,7 @@ inline Bytes bytes_of(const Tensor& tensor) {
   return {data, data + tensor.shape().product()};
 }
 
-/// Chunks with checksums that are right.
+/// Appends a number in big-endian order.
 inline void put_number(Bytes& file, std::uint32_t number) {
   for (int shift = 24; shift >= 0; shift -= 8) {
     file.push_back(static_cast<std::uint8_t>(number >> shift));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PNG files that claim more than they hold, or hold more than they claim.
+// PNG files that claim more data than they contain, or contain more than they claim.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <zlib.h>
@@ -23,7 +23,7 @@ TEST_F(Png, ThatClaimsMoreThanItHoldsIsRefusedAtOnce) {
   has(read(png_claiming(0x7fffffff, 0x7fffffff, 8, 6, few)), "malformed");
   has(read(png_claiming((1 << 20) + 1, 1, 8, 0, few)), "malformed");
   has(read(png_claiming(0, 5, 8, 0, few)), "malformed");
-  has(read(png_claiming(5, 5, 3, 0, few)), "malformed");    // no such depth
+  has(read(png_claiming(5, 5, 3, 0, few)), "malformed");    // invalid depth
   has(read(png_claiming(5, 5, 8, 3, few)), "malformed");    // no palette
   has(read(png_claiming(40, 40, 8, 2, few)), "malformed");  // too few pixels
   has(read({'h', 'e', 'l', 'l', 'o', ',', ' ', 'w', 'o', 'r', 'l', 'd'}), "PNG");
@@ -31,7 +31,7 @@ TEST_F(Png, ThatClaimsMoreThanItHoldsIsRefusedAtOnce) {
 }
 
 TEST_F(Png, WithACommentThatInflatesBeyondTheLimitIsReadWithoutIt) {
-  // 64 MiB of zeros in 64 KiB: eight times what a chunk may take.
+  // 64 MiB of zeros in 64 KiB: eight times the limit of a chunk.
   Bytes text{'k', 'e', 'y', 0, 0};
   const Bytes packed = deflated(Bytes(std::size_t{64} << 20));
   text.insert(text.end(), packed.begin(), packed.end());
@@ -42,12 +42,12 @@ TEST_F(Png, WithACommentThatInflatesBeyondTheLimitIsReadWithoutIt) {
   EXPECT_EQ(bytes_of(tensor), (Bytes{1, 2, 3, 1, 2, 3}));
 }
 
-/// The picture's content, and behind it zeros that inflate from a thousandth of their bytes.
+/// Returns a picture whose content is followed by `inflated` zeros, compressed to a thousandth.
 Bytes png_bomb(std::size_t inflated, const Bytes& pixels, std::uint8_t interlaced) {
   Bytes content = pixels;
   content.resize(pixels.size() + inflated);
   Bytes file = png_claiming(1, 1, 8, 0, content);
-  // The flag, and IHDR's checksum: 16 bytes in, 17 with the name of the chunk.
+  // The interlace flag, and IHDR's checksum: from byte 12, over 17 bytes with the chunk's name.
   file[28] = interlaced;
   const auto checksum = static_cast<std::uint32_t>(crc32(0, file.data() + 12, 17));
   for (int i = 0; i < 4; ++i) file[29 + i] = static_cast<std::uint8_t>(checksum >> (24 - 8 * i));
@@ -61,7 +61,7 @@ TEST_F(Png, WhoseImageDataGoOnBehindThePixelsAreNotInflated) {
     Bytes file = png_bomb(inflated, {0, 77}, interlaced);
     ASSERT_GT(file.size(), 4 * looked_at);
     EXPECT_NE(read(file).find("go on behind the last pixel"), std::string::npos) << read(file);
-    // A reader that went further would complain of the missing end instead.
+    // A reader that read further would report the missing end instead.
     file.resize(looked_at);
     EXPECT_NE(read(file).find("go on behind the last pixel"), std::string::npos) << read(file);
   }
@@ -82,7 +82,7 @@ std::size_t peak_bytes() {
 }
 
 TEST_F(Png, WithManyCommentsThatInflateIsReadWithoutThem) {
-  // Each inflates to less than libpng's limit for one, a hundred to 786 MB, which it would keep.
+  // Each inflates to less than libpng's limit per chunk; a hundred would take 786 MB.
   Bytes text{'k', 'e', 'y', 0, 0};
   const Bytes packed = deflated(Bytes(std::size_t{15} << 19, 'a'));
   text.insert(text.end(), packed.begin(), packed.end());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PNG files as tensors: every color type and depth, interlaced too, as libpng writes them; and
-// files that are cut or flipped.
+// PNG files as tensors: every color type and depth, also interlaced, as libpng writes them; and
+// files with truncations or flipped bits.
 #include "rung/workbench/png.hpp"
 
 #include <gtest/gtest.h>
@@ -24,15 +24,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A picture as a file holds it, and as it is to be read.
+/// A picture as stored in a file, and the tensor expected from reading it.
 struct PngPicture {
   int width = 0, height = 0;
   int color_type = 0, bits = 8;
   bool interlaced = false;
-  std::vector<int> samples;  // of all channels of the file; of a palette, indices
+  std::vector<int> samples;  // of all channels in the file; indices if there is a palette
   std::vector<png_color> palette;
   std::vector<std::uint8_t> palette_alpha;
-  std::vector<int> transparent;  // the samples of the color that is
+  std::vector<int> transparent;  // the samples of the transparent color
   std::vector<int> wanted;       // H x W x C
   int channels = 0;
 };
@@ -43,7 +43,7 @@ std::string png_name(const PngPicture& p) {
          (p.interlaced ? ", interlaced" : "") + (p.transparent.empty() ? "" : ", transparent");
 }
 
-/// Encodes by libpng, in memory. Any error ends the test program.
+/// Encodes a picture by libpng, in memory. Any error ends the test program.
 Bytes encode(const PngPicture& p) {
   png_structp png = png_create_write_struct(
       PNG_LIBPNG_VER_STRING, nullptr, [](png_structp, png_const_charp) { std::abort(); }, nullptr);
@@ -109,7 +109,7 @@ std::vector<int> samples_of(const Tensor& tensor) {
   return {tensor.data<std::uint16_t>(), tensor.data<std::uint16_t>() + count};
 }
 
-/// Random samples, and what they are in 8 or 16 bits.
+/// Returns random samples, and their values in 8 or 16 bits.
 PngPicture random_picture(int color_type, int bits, int height, int width, bool transparent,
                           unsigned seed) {
   PngPicture p{.width = width, .height = height, .color_type = color_type, .bits = bits};
@@ -122,7 +122,7 @@ PngPicture random_picture(int color_type, int bits, int height, int width, bool 
     for (int i = 0; i <= max_sample; ++i) {
       p.palette.push_back({static_cast<png_byte>(random()), static_cast<png_byte>(random()),
                            static_cast<png_byte>(random())});
-      // The last colors are opaque without saying so.
+      // The last colors have no alpha entry, which makes them opaque.
       if (transparent && i <= max_sample / 2) {
         p.palette_alpha.push_back(static_cast<std::uint8_t>(random()));
       }
@@ -219,7 +219,7 @@ TEST_F(Png, Of16BitsIsReadAsItWasWritten) {
 }
 
 TEST_F(Png, OfAnyStridesIsWritten) {
-  // Planes, seen as pixels: what `image --planar` gives, turned round by transpose.
+  // Planes viewed as pixels, like the result of `image --planar` after transpose.
   Bytes planes(3 * 4 * 5);
   for (std::size_t i = 0; i < planes.size(); ++i) planes[i] = static_cast<std::uint8_t>(3 * i);
   write_png(path(), ConstTensorRef(planes.data(), DType::u8, {4, 5, 3}, {5, 1, 20}));
@@ -271,7 +271,8 @@ TEST_F(Png, WithAnyBitFlippedIsReadOrRefused) {
     flipped[bit / 8] ^= static_cast<std::uint8_t>(1 << bit % 8);
     if (!read(flipped).empty()) ++refused;
   }
-  // Checksums find nearly all; tRNS is no critical chunk.
+  // Checksums detect nearly all flips; an unreadable tRNS chunk is ignored, since it is not
+  // critical.
   EXPECT_GT(refused, static_cast<int>(8 * file.size()) * 3 / 4);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung report: what the tables of a ladder say.
+// rung report: contents of a ladder's tables.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -48,7 +48,7 @@ TEST(Report, TablesSayWhatARungGainsOverTheOneThatItImprovesOn) {
   for (const char* line :
        {"| rung | time | vs rung before |", "| naive_coalesced | 3.00 s |  |",
         "| shared_tile | 2.00 s | 1.50 |", "| shared_tile_transposed | 8.00 s | 0.25 |",
-        "| outer_product | 500 ms | 4.00 |",  // it improves on shared_tile
+        "| outer_product | 500 ms | 4.00 |",  // its predecessor is shared_tile
         "| vectorized | 250 ms |  |",         // register_tile_2d was not timed
         "| *cublas* (peer) | 100 ms |  |", "| **best** (vectorized) | 100 ms |  |"}) {
     EXPECT_NE(table.out.find(line), std::string::npos) << line << '\n' << table.out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of rung run that have no effect on what is computed: refused, not ignored.
+// Options of rung run without effect on the result are rejected, not ignored.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ class RunWithoutEffect : public RunGemm {
   Ended on(const std::string& words) {
     return shell("cd " + folder + " && " RUNG_BINARY " run " + words + " -o out.npy");
   }
-  /// Returns false where this build has no such operator.
+  /// Returns false if this build does not have the operator.
   static bool is_built(const std::string& words) {
     const std::string name = words.substr(0, words.find(' '));
     const std::vector<const AnyOperator*> all = operators();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples that `rung run OPERATOR --help` prints work as printed, on files made for them.
+// The examples in `rung run OPERATOR --help` work as printed, on files created for them.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -21,7 +21,7 @@ struct File {
   Extents shape;
 };
 
-/// The files of an operator's examples, by name; one that is not listed is f32 of 6 x 8.
+/// Returns the files of each operator's examples, by name; unlisted files are f32 of 6 x 8.
 const std::map<std::string, std::map<std::string, File>>& files() {
   static const File layer{DType::f32, {2, 3, 6, 6}};
   static const File filter{DType::f32, {4, 3, 3, 3}};
@@ -49,7 +49,7 @@ const std::map<std::string, std::map<std::string, File>>& files() {
   return all;
 }
 
-/// Zeros, which are labels and indices, too.
+/// Writes a file of zeros, which are valid labels and indices, too.
 void make_file(const std::string& op, const std::string& name) {
   const std::string stem = fs::path(name).stem().string();
   if (name.ends_with(".png")) {
@@ -83,7 +83,7 @@ class RunExamples : public testing::Test {
 };
 
 TEST_F(RunExamples, OfEveryOperatorWorkAsPrinted) {
-  setenv("COLUMNS", "300", 1);  // a line each
+  setenv("COLUMNS", "300", 1);  // one line per example
   int examples = 0;
   for (const AnyOperator* op : operators()) {
     const std::string name(op->name());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of `rung run` share: the program itself, run by a shell in a folder of its own.
+// Shared by tests of `rung run`: the program itself, run by a shell in a temporary folder.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace rung::test {
 
 struct Ended {
   int code = -1;
-  std::string said;  // standard output and error together
+  std::string said;  // standard output and standard error together
 };
 
 inline Ended shell(const std::string& command) {

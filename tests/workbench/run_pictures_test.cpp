@@ -35,7 +35,7 @@ TEST_F(RunOnPictures, MakesThemGreyAndKeepsAlpha) {
   const std::vector<std::uint8_t> wanted{76, 7, 153, 255, 25, 0, 18, 99};
   EXPECT_TRUE(std::equal(wanted.begin(), wanted.end(), grey.data<std::uint8_t>()));
 
-  // From one format to the other and back; any operator on u8 takes pictures.
+  // Converts between formats; any operator on u8 accepts pictures.
   ASSERT_EQ(on("image photo.png --opaque -o grey.npy").said, "grey.npy: u8 2x2x1\n");
   ASSERT_EQ(on("image photo.png --filter box --radius 0 -o same.npy").code, 0);
   ASSERT_EQ(on("transpose same.npy --order 102 -o turned.png").said, "turned.png: u8 2x2x4\n");
@@ -44,7 +44,7 @@ TEST_F(RunOnPictures, MakesThemGreyAndKeepsAlpha) {
   EXPECT_EQ(turned.data<std::uint8_t>()[6], 255);
 }
 
-// Red, green and blue are no neighbors.
+// Red, green and blue of a pixel are no neighbors.
 TEST_F(RunOnPictures, AStencilFiltersEachChannelOfAPicture) {
   Tensor photo(DType::u8, {5, 6, 3});
   for (int i = 0; i < 90; ++i) photo.data<std::uint8_t>()[i] = i % 3 == 0 ? 90 : 0;
@@ -105,9 +105,9 @@ TEST_F(RunOnPictures, SaysWhatIsWrongAndWritesNothing) {
   }
 }
 
-#if !defined(__SANITIZE_ADDRESS__)  // which needs the address space
+#if !defined(__SANITIZE_ADDRESS__)  // the sanitizer needs the address space
 TEST_F(RunOnPictures, ThatWouldNotFitAreRefusedInLittleMemory) {
-  // 2^20 x 2^20 pixels by their header, whose checksum is right.
+  // The header claims 2^20 x 2^20 pixels and has a valid checksum.
   const std::string header{"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\x10\0\0\0\x10\0\0\x08\x06\0\0\0", 29};
   std::string bytes = header;
   const auto sum = crc32(0, reinterpret_cast<const Bytef*>(header.data()) + 12, 17);

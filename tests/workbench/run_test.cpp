@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung run, the program itself: files in, a file out, and no file when anything is wrong.
+// rung run, the program itself: files in, a file out, and no output file after an error.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct Refusal {
   const char* says;
 };
 
-/// Each is refused by these commands, before anything is measured or remembered.
+/// Expects that these commands reject each problem before anything is measured or stored.
 void expect_refused(std::initializer_list<const char*> commands,
                     std::initializer_list<Refusal> refusals) {
   char cache[] = "/tmp/rung-refused-XXXXXX";
@@ -43,8 +43,8 @@ void expect_refused(std::initializer_list<const char*> commands,
   fs::remove_all(cache);
 }
 
-// The problem itself is wrong, or larger than the machine: no rung runs, and nothing counts as
-// failed.
+// The problem is invalid, or larger than the machine: no rung runs, and nothing counts as a
+// failure.
 TEST(CheckProblem, IsRefusedBeforeAnyRungRuns) {
   constexpr const char* counts = "; accepted: 0 to 2147483647";
   expect_refused({"check", "bench", "explain"},
@@ -61,7 +61,7 @@ TEST(CheckProblem, IsRefusedBeforeAnyRungRuns) {
                   {"histogram", "f32 99,bins=-1", 2, counts},
                   {"gemm", "f32 3x4x5,batch=99999999999", 2, counts},
                   {"gemm", "f32 3x4x5,batch=-1", 2, counts},
-                  // As an int these would be 0.
+                  // Converted to int, these would be 0.
                   {"softmax", "f32 3x4,axis=4294967296", 2, "accepted: -8 to 7"},
                   {"scan", "f32 3x4,axis=4294967296", 2, "accepted: -8 to 7"},
                   {"norm", "f32 3x4,axis=4294967296", 2, "accepted: -8 to 7"},
@@ -79,7 +79,7 @@ TEST(CheckProblem, OfNothingLeavesNothingToTimeOrExplain) {
   EXPECT_EQ(checked.code, 0) << checked.said;
 }
 
-// From what smaller problems take, whatever multiplies the work: iterations, batches, extents.
+// Estimated from smaller problems, whatever multiplies the work: iterations, batches, extents.
 TEST(CheckProblem, TakingTooLongIsRefusedBeforeItBegins) {
   constexpr const char* accepted = "accepted: 600 s, or what --max-seconds says";
   expect_refused({"check"}, {{"stencil", "f32 64x64,mask=3x3,iterations=2147483647", 3, accepted},
@@ -181,7 +181,7 @@ TEST_F(RunGemm, AnInputIsOverwrittenOnlyByForce) {
   const Ended of_option = run("a.npy b.npy --c c.npy -o c.npy");
   EXPECT_EQ(of_option.code, 2) << of_option.said;
   EXPECT_NE(of_option.said.find("the input --c;"), std::string::npos) << of_option.said;
-  // Another file that exists is a former result.
+  // Another existing file is a previous result, and may be overwritten.
   save("old.npy", DType::f32, {1, 1});
   EXPECT_EQ(run("a.npy b.npy -o old.npy").code, 0);
   EXPECT_EQ(run("a.npy b.npy -o a.npy --force").code, 0);
@@ -235,7 +235,7 @@ TEST_F(RunGemm, ErrorsSayWhatIsWrongAndLeaveNoFile) {
   }
   const Ended nowhere = run("a.npy b.npy -o no/such/folder/out.npy");
   EXPECT_EQ(nowhere.code, 2) << nowhere.said;
-  // Nothing half-written lies about either.
+  // No partially written file remains either.
   for (const auto& entry : fs::directory_iterator(folder)) {
     EXPECT_EQ(entry.path().extension(), ".npy") << entry.path();
   }

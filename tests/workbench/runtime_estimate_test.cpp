@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a measurement is going to take, from smaller problems.
+// Estimates of a measurement's duration, from smaller problems.
 #include <gtest/gtest.h>
 
 #include "fake_operator.hpp"
@@ -17,7 +17,7 @@ const RungInfo& rung_of(const AnyOperator& op, std::string_view name) {
   throw Error(ErrorCode::invalid_argument, "no such rung");
 }
 
-// 0.41 s per call: two to check it, one to find the repeats, and four rounds.
+// 0.41 s per call: two calls to check it, one to find the repeats, and four rounds.
 TEST(RuntimeEstimate, EstimateComesFromAFirstTiming) {
   Context context = Context::on(Backend::cpu, 1);
   workbench::BenchPlan plan;
@@ -29,9 +29,9 @@ TEST(RuntimeEstimate, EstimateComesFromAFirstTiming) {
   const auto estimate = workbench::estimate_bench(fake, Problem::parse("f32 3x41"), context, plan);
   EXPECT_EQ(estimate.versions, 1);
   EXPECT_GT(estimate.seconds, 7 * 0.41 - 0.01);
-  constexpr double stall = 0.3;  // of a timing of which the estimate is a multiple
+  constexpr double stall = 0.3;  // of a timing; the estimate is a multiple of this timing
   RUNG_EXPECT_UNLESS_STALLED(estimate.seconds < 7 * 0.41 + 3, watch, stall);
-  plan.timing = {};  // by itself it takes part in three rounds
+  plan.timing = {};  // by default it is timed in three rounds
   const double by_itself =
       workbench::estimate_bench(fake, Problem::parse("f32 3x41"), context, plan).seconds;
   RUNG_EXPECT_UNLESS_STALLED(by_itself < 6 * 0.41 + 3, watch, stall);
@@ -53,7 +53,7 @@ TEST(RuntimeEstimate, EstimateGrowsWithTheProblemThoughASmallOneIsTimed) {
   EXPECT_GT(large.seconds, 64 * 0.01 / 15);
 }
 
-// As the groups of a convolution and its channels: halves of a valid problem need not be valid.
+// Like the groups of a convolution and its channels: half of a valid problem may be invalid.
 TEST(RuntimeEstimate, SizesThatCannotBeHalvedAreEstimatedToo) {
   Context context = Context::on(Backend::cpu, 1);
   workbench::BenchPlan plan;
@@ -69,7 +69,7 @@ TEST(RuntimeEstimate, SizesThatCannotBeHalvedAreEstimatedToo) {
       << "no smaller problem to conclude from";
 }
 
-// Iterations of a stencil, say: the first problem has fewer.
+// Like the iterations of a stencil: the first smaller problem has fewer.
 TEST(RuntimeEstimate, WhatMultipliesTheWorkIsHalvedToo) {
   Context context = Context::on(Backend::cpu, 1);
   const AnyOperator& fake = find_operator("fake");
@@ -77,7 +77,7 @@ TEST(RuntimeEstimate, WhatMultipliesTheWorkIsHalvedToo) {
   const auto predict = [&](const char* text) {
     const Problem problem = Problem::parse(text);
     const Cost cost = fake.outline(problem, context)->cost();
-    constexpr double sure = 1e6;  // of less than that the first of them is
+    constexpr double sure = 1e6;  // seconds above which the first smaller problem suffices
     return workbench::SmallerProblems(fake, problem, cost, context).predict(right, sure);
   };
   const auto many = predict("f32 64x64,times=2000000000");
@@ -88,7 +88,7 @@ TEST(RuntimeEstimate, WhatMultipliesTheWorkIsHalvedToo) {
       << "an option that multiplies nothing stays";
 }
 
-// Nothing of it can be made smaller: it is not tried.
+// No part of the problem can be made smaller, so nothing is run.
 TEST(RuntimeEstimate, WhatCannotBeMadeSmallIsConcludedFromItsWork) {
   Context context = Context::on(Backend::cpu, 1);
   const AnyOperator& fake = find_operator("fake");
@@ -133,7 +133,8 @@ TEST(RuntimeEstimate, MoreThanIsAcceptedNamesTheProblemAndWhatIs) {
   }
 }
 
-// As what launching a kernel takes: sixteen times the smallest problem's 100 ms are too many.
+// Like the time of launching a kernel: sixteen times the smallest problem's 100 ms would be too
+// much.
 TEST(RuntimeEstimate, WhatStartingTakesDoesNotGrow) {
   Context context = Context::on(Backend::cpu, 1);
   const AnyOperator& fake = find_operator("fake");

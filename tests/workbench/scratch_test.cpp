@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scratch memory is bounded by what a call reads and writes, whatever its extents are.
+// Scratch memory is bounded by the bytes that a call reads and writes, whatever its extents are.
 #include <gtest/gtest.h>
 
 #include <initializer_list>
@@ -19,8 +19,8 @@ struct HostileCall {
   std::string_view problem;
 };
 
-// One extent, or two, take all elements; the others are tiny. What grows with an extent and the
-// number of threads, or with an extent that few bytes stand for, is then far above the bound.
+// One or two extents have all elements; the others are tiny. Scratch that grows with an extent
+// times the number of threads, or with an extent of a broadcast axis, then far exceeds the bound.
 constexpr HostileCall hostile_calls[] = {
     {"activation_backward", "f16 4194304,relu"},
     {"attention", "f32 1x1x1x64,keys=65536"},
@@ -137,7 +137,8 @@ constexpr HostileCall hostile_calls[] = {
 
 constexpr double mebibyte = 1 << 20;
 
-/// Bound of docs/reliability.md: so many times the bytes of a call's tensors, and MiB.
+/// Bound of docs/reliability.md: a multiple of the bytes of a call's tensors, plus MiB per call and
+/// thread.
 struct ScratchBound {
   double multiple = 3;
   double per_call = 32;
@@ -169,7 +170,7 @@ void expect_bounded(const Instance& made, const ScratchBound& bound, const Conte
       << tensors << " MiB of tensors";
 }
 
-/// Runs every rung that takes the call, each with a context of its own.
+/// Runs every rung that supports the call, each with a context of its own.
 void run_rungs(const AnyOperator& op, const Problem& problem, Variant variant,
                std::span<const int> threads_of_runs) {
   SCOPED_TRACE(std::string(op.name()) + " " + problem.to_string() + " " + to_string(variant));
@@ -178,7 +179,7 @@ void run_rungs(const AnyOperator& op, const Problem& problem, Variant variant,
     made = op.make(problem, variant, 1, Device{});
     made->validate(Context::cpu(1));
   } catch (const Error& error) {
-    // Not every operator has every layout.
+    // Some operators do not support all layouts.
     EXPECT_NE(variant.layout, Layout::plain) << error.what();
     return;
   }
@@ -207,7 +208,7 @@ void run_hostile_calls(std::initializer_list<Layout> layouts, std::span<const in
   }
 }
 
-// With many threads, which have scratch each; the next test tries one thread, too.
+// With many threads, each of which has scratch; the next test also runs one thread.
 TEST(EveryOperator, BoundsItsScratchByWhatACallTouches) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "takes minutes where little is optimized, and asks for the same sizes";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `rung survey` says beside its figures, and which patterns it refuses.
+// Remarks of `rung survey` beside its figures, and rejected patterns.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -23,7 +23,7 @@ workbench::SurveyRow plain_row(double of_fastest) {
   return row;
 }
 
-// The column counts teaching rungs, the best choice does not: the summary has both.
+// The column includes teaching rungs, the best choice does not: the summary has both.
 TEST(Survey, TheSummaryHasTheStatisticOfEachColumn) {
   workbench::SurveyResults survey;
   survey.draw = {{"f32 1..4x1"}, 1 << 20};
@@ -60,7 +60,7 @@ TEST(Survey, TimesOfABusyMachineAreNotSteady) {
   EXPECT_FALSE(workbench::is_steady(0.05, 4e-4, 1e-5)) << "every round was slow";
 }
 
-// A peer that stalled gave a ratio of 40, which no line told from one that was earned.
+// A stalled peer gave a ratio of 40, which looked like a measured one.
 TEST(Survey, AnUndecidedRowIsNeitherAFaultNorInTheMeans) {
   workbench::SurveyResults survey;
   survey.op = "fake";
@@ -105,7 +105,7 @@ TEST(Survey, APeerThatStallsLeavesTheRowUndecided) {
   std::stringstream text;
   text << std::ifstream(path).rdbuf();
   const nlohmann::json row = nlohmann::json::parse(text.str()).at("rows")[0];
-  // Both stall: whichever was faster in its brief timing races.
+  // Both peers stall: the one that was faster in its brief timing is raced.
   EXPECT_TRUE(row.at("peer").get<std::string>().starts_with("peer_")) << row;
   EXPECT_GT(row.at("peer_spread").get<double>(), workbench::max_steady_spread) << row;
   EXPECT_TRUE(row.at("undecided")) << row;
@@ -113,7 +113,7 @@ TEST(Survey, APeerThatStallsLeavesTheRowUndecided) {
   EXPECT_NE(outcome.out.find("1 problem undecided"), std::string::npos) << outcome.out;
 }
 
-// Of the second pattern nothing is drawn within --count: it was taken, whatever it said.
+// No problem of the second pattern is drawn within --count, so it used to be accepted unchecked.
 TEST(Survey, APatternOfWhichNothingIsValidIsRefusedAtOnce) {
   const KnownMachine machine;
   const Outcome outcome =

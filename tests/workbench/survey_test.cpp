@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung survey: which problems it draws, what it says of them, and that it goes on where it stopped.
+// rung survey: the problems that it draws, its remarks on them, and resumption after a stop.
 #include "rung/workbench/survey.hpp"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ std::vector<const AnyOperator*> surveyed_operators() {
   return all;
 }
 
-// Written on x86-64 with GCC. In whole numbers throughout, so that every machine agrees.
+// Recorded on x86-64 with GCC. The drawing uses only integers, so every machine draws the same.
 TEST(Survey, TheSameProblemsOnEveryMachine) {
   const SurveyDraw draw{{"f32 1..1000000x1..300", "f32 (7|9*2)x1..5(|,zero)"}, 1e15};
   const AnyOperator& fake = find_operator("fake");
@@ -63,7 +63,7 @@ TEST(Survey, AProblemDependsOnSeedAndIndexAlone) {
   EXPECT_NE(text(3, 11), tenth);
 }
 
-// Valid, within the bound, of many shapes; and no pattern is mostly refused.
+// Problems are valid, within the bound and diverse, and no pattern is mostly rejected.
 TEST(Survey, EveryOperatorsProblemsAreValid) {
   const Context context = Context::cpu(1);
   const auto surveyed = surveyed_operators();
@@ -78,7 +78,7 @@ TEST(Survey, EveryOperatorsProblemsAreValid) {
       for (int index = 0; index < draws; ++index) {
         const Problem problem = workbench::draw_problem(*op, draw, 7, index);
         EXPECT_EQ(Problem::parse(problem.to_string()), problem);
-        const double bytes = op->footprint(problem, context);  // throws when it is not valid
+        const double bytes = op->footprint(problem, context);  // throws if the problem is invalid
         ASSERT_LE(bytes, max_bytes) << problem.to_string();
         largest = std::max(largest, bytes);
         seen.insert(problem.to_string());
@@ -130,19 +130,19 @@ TEST(Survey, AWrongChoiceIsNoMissingKernel) {
   // A rung twice as fast would have been as fast as the peer.
   EXPECT_EQ(workbench::fault_of(row_of(0.5, 0.5, 0.9)), "wrong choice");
   EXPECT_EQ(workbench::fault_of(row_of(0.2, 0.5, 0.9)), "wrong choice, missing kernel");
-  // Without a peer the floor counts: 1.6 times it, or 6 us.
+  // Without a peer, the floor is the criterion: 1.6 times the floor, or 6 us.
   EXPECT_EQ(workbench::fault_of(row_of(none, 1, 0.7)), "");
   EXPECT_EQ(workbench::fault_of(row_of(none, 1, 0.5)), "missing kernel");
   EXPECT_EQ(workbench::fault_of(row_of(none, 1, 0.5, 8e-6)), "");
   EXPECT_EQ(workbench::fault_of(row_of(none, 0.6, 0.5)), "wrong choice");
-  // A rung that is there to be read cannot be chosen.
+  // A teaching rung cannot be selected.
   SurveyRow read = row_of(1.2, 1, 0.9);
   read.of_teaching = 0.5;
   EXPECT_EQ(workbench::fault_of(read), "missing kernel");
   EXPECT_EQ(workbench::goodness(read), 0.5);
   read.of_fastest = 0.5;
   EXPECT_EQ(workbench::fault_of(read), "wrong choice");
-  // Less than what a call costs is no fault.
+  // A difference below the cost of a call is no fault.
   EXPECT_EQ(workbench::fault_of(row_of(0.5, 0.5, 0.5, 30e-9)), "");
   SurveyRow failed = row_of(1, 1, 1);
   failed.failed = true;
@@ -192,7 +192,7 @@ std::vector<std::string> with(std::vector<std::string> words,
   return words;
 }
 
-// Among the fake operator's rungs are wrong ones, as fast as the right one; the peers are slower.
+// Some of the fake operator's rungs are wrong and as fast as the right one; the peers are slower.
 TEST(Survey, TellsHowThePublicCallFares) {
   const KnownMachine machine;
   const std::string path = machine.folder + "/survey.json";
@@ -207,7 +207,7 @@ TEST(Survey, TellsHowThePublicCallFares) {
   ASSERT_EQ(rows.size(), 6u);
   for (const json& row : rows) {
     EXPECT_EQ(row.at("chosen"), "right");
-    // Which of the two is faster does not show where others have the cores.
+    // On a busy machine it is undetermined which of the two peers is faster.
     EXPECT_TRUE(row.at("peer").get<std::string>().starts_with("peer_")) << row;
     EXPECT_GT(row.at("vs_peer").get<double>(), 0);
     EXPECT_GT(row.at("floor").get<double>(), 0);
@@ -232,23 +232,23 @@ TEST(Survey, GoesOnWhereItStopped) {
   ASSERT_EQ(after.size(), 5u);
   for (std::size_t i = 0; i < before.size(); ++i) EXPECT_EQ(after[i], before[i]) << "not again";
   EXPECT_EQ(after[4].at("index"), 4);
-  // What was fine is not timed again.
+  // Rows without a fault are not timed again.
   json faulty = json::parse(file_text(path));
   const bool fine = faulty["rows"][0].at("fault") == "";
   faulty["rows"][1]["vs_peer"] = 0.01;
   faulty["rows"][1]["seconds"] = 1.0;
-  // However busy the machine is: an undecided row gives way to any.
+  // Undecided, so that any new row replaces it, however busy the machine is.
   faulty["rows"][1]["undecided"] = true;
   std::ofstream(path) << faulty.dump();
   ASSERT_EQ(run_rung(with(small_survey, {"--count", "5", "--json", path, "--again"})).code, 0);
   const json again = json::parse(file_text(path)).at("rows");
-  // Neither is the number written above.
+  // The values written above are gone.
   EXPECT_NE(again[1].at("vs_peer").get<double>(), 0.01);
   EXPECT_NE(again[1].at("seconds").get<double>(), 1.0);
   if (fine) {
     EXPECT_EQ(again[0], before[0]);
   }
-  // Another seed adds to it; nothing else may.
+  // Another seed adds rows; a change of any other option is an error.
   ASSERT_EQ(run_rung(with(small_survey, {"--count", "2", "--seed", "2", "--json", path})).code, 0);
   EXPECT_EQ(json::parse(file_text(path)).at("rows").size(), 7u);
   const Outcome other =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the terminal decides: the layout of tables at several widths, color, and where text breaks.
+// Effects of the terminal: the layout of tables at several widths, color, and line breaks.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,7 +14,8 @@ namespace {
 using workbench::Table;
 using Fit = workbench::Table::Fit;
 
-/// Sets an environment variable, or unsets it when `value` is null, and restores it at the end.
+/// Sets an environment variable, or unsets it if `value` is null; restores it at the end of the
+/// scope.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) {
@@ -100,7 +101,7 @@ TEST(Table, AYieldingColumnIsCutFirstAndGoesBeforeOthersAreCut) {
   EXPECT_NE(table.text(30).find("the product of tw..."), std::string::npos) << table.text(30);
 }
 
-// Where even figures do not fit, columns go from the right, and are named.
+// If not even the figures fit, columns are dropped from the right, and named below the table.
 TEST(Table, OfManyFiguresFitsFortyColumns) {
   Table table({{"threads", true},
                {"blocks", true},
@@ -171,7 +172,7 @@ TEST(Terminal, ColumnsDecideElseAPage) {
     const Variable columns("COLUMNS", "3");
     EXPECT_EQ(workbench::terminal_width(), 40u);
   }
-  testing::internal::CaptureStdout();  // a file
+  testing::internal::CaptureStdout();  // standard output is then a file
   for (const char* nonsense : {"wide", "0", "-80", "80x24"}) {
     const Variable columns("COLUMNS", nonsense);
     EXPECT_EQ(workbench::terminal_width(), workbench::page_width) << nonsense;
@@ -180,7 +181,7 @@ TEST(Terminal, ColumnsDecideElseAPage) {
 }
 
 TEST(Terminal, HelpAndTablesOfEveryCommandFit) {
-  // What is to be copied stays on one line.
+  // Commands that users copy stay on one line.
   const auto widest_sentence = [](const std::string& text) {
     std::size_t most = 0;
     std::istringstream lines(text);
@@ -236,7 +237,7 @@ TEST(Terminal, NarrowListsKeepWhatOperatorsCompute) {
   EXPECT_NE(narrow.find("y = 2 x"), std::string::npos) << narrow;
   std::istringstream lines(narrow);
   for (std::string line; std::getline(lines, line);) {
-    // Wide enough for a reader: 60 less the names and the four numbers.
+    // Still readable: 60 columns minus the names and the four numbers.
     const std::size_t dots = line.find("...");
     if (dots != std::string::npos) {
       EXPECT_GE(dots, 25u) << line;

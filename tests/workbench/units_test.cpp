@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts that the commands are made of: statistics, alternation, rooflines, comparison, tables.
+// Building blocks of the commands: statistics, alternation, rooflines, comparison, tables.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -33,12 +33,12 @@ TEST(Statistics, QuantilesInterpolate) {
 }
 
 TEST(Alternate, RatioIsTakenWithinRounds) {
-  // The machine slows down tenfold in the middle: both medians move, no ratio does.
+  // The machine becomes ten times slower twice: both medians change, the ratio does not.
   const bench::Samples slow{{2, 20, 200}};
   const bench::Samples fast{{1, 10, 100}};
   EXPECT_DOUBLE_EQ(bench::speed_ratio(slow, fast), 2);
   EXPECT_DOUBLE_EQ(bench::speed_ratio(fast, slow), 0.5);
-  // A round in which one was absent does not count.
+  // A round with a missing sample does not count.
   const bench::Samples rarely{{nan, 5, nan}};
   EXPECT_DOUBLE_EQ(bench::speed_ratio(slow, rarely), 4);
   EXPECT_EQ(rarely.count(), 1);
@@ -58,7 +58,8 @@ TEST(Alternate, EveryVersionIsTimedInEveryRoundInTurns) {
       bench::alternate({work, work, work}, plan, [&](std::size_t i) { order.push_back(i); });
   ASSERT_EQ(samples.size(), 3u);
   for (const bench::Samples& one : samples) EXPECT_EQ(one.count(), 4);
-  // Three calibrations, then four rounds of three, no two starting alike in a row.
+  // Three calibrations, then four rounds of three; consecutive rounds start with different
+  // versions.
   ASSERT_EQ(order.size(), 3u + 4u * 3u);
   for (std::size_t round = 0; round + 1 < 4; ++round) {
     EXPECT_NE(order[3 + 3 * round], order[3 + 3 * (round + 1)]);
@@ -68,7 +69,7 @@ TEST(Alternate, EveryVersionIsTimedInEveryRoundInTurns) {
 TEST(Alternate, SlowVersionsTakePartInFewerRounds) {
   bench::Plan plan;
   plan.rounds = 12;
-  plan.slow_seconds = 1e-9;  // everything is slow
+  plan.slow_seconds = 1e-9;  // every version counts as slow
   volatile int sink = 0;
   int runs = 0;
   const bench::Contender slow{[&](long repeats) {
@@ -87,11 +88,11 @@ TEST(Roofline, TheCostlierOfWorkAndTrafficBinds) {
   EXPECT_FALSE(bench::bound_by_memory({.bytes = 10, .operations = 500}, ceiling));
   EXPECT_DOUBLE_EQ(bench::seconds_at_best({.bytes = 80, .operations = 500}, ceiling), 8);
   EXPECT_TRUE(bench::bound_by_memory({.bytes = 80, .operations = 500}, ceiling));
-  // Nothing is claimed of a ceiling that was not measured.
+  // Without a measured peak there is no bound.
   ceiling.operations_per_second = 0;
   EXPECT_DOUBLE_EQ(bench::seconds_at_best({.bytes = 80, .operations = 500}, ceiling), 0);
   EXPECT_FALSE(bench::bound_by_memory({.bytes = 80, .operations = 500}, ceiling));
-  // But an operation a byte is the memory's, whatever it costs: integers have no measured rate.
+  // But at one operation per byte memory is the bound at any rate: integers have no measured rate.
   EXPECT_DOUBLE_EQ(bench::seconds_at_best({.bytes = 80, .operations = 80}, ceiling), 8);
   EXPECT_TRUE(bench::bound_by_memory({.bytes = 80, .operations = 80}, ceiling));
   ceiling.bytes_per_second = 0;
@@ -113,7 +114,7 @@ TEST(Roofline, LevelThreadsAndMixAreChosen) {
   EXPECT_EQ(bench::cpu_ceiling(machine, "avx2", "f32", 1, 50000, 0).memory, "memory");
   EXPECT_DOUBLE_EQ(bench::cpu_ceiling(machine, "avx2", "f32", 1, 5000, 0).bytes_per_second, 40);
   EXPECT_DOUBLE_EQ(bench::cpu_ceiling(machine, "avx2", "f32", 1, 5000, 0.5).bytes_per_second, 20);
-  // Two threads: twice one; three: no more than what was measured with all.
+  // Two threads: twice one thread's rate; three: at most the rate measured with all.
   EXPECT_DOUBLE_EQ(bench::cpu_ceiling(machine, "avx2", "f32", 2, 1, 0).operations_per_second, 200);
   EXPECT_DOUBLE_EQ(bench::cpu_ceiling(machine, "avx2", "f32", 3, 1, 0).operations_per_second, 300);
   EXPECT_DOUBLE_EQ(bench::cpu_ceiling(machine, "avx2", "bf16", 1, 1, 0).operations_per_second, 100)
@@ -163,7 +164,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Judged{10, nan, false}, Judged{nan, nan, true}, Judged{infinity, nan, false},
                     Judged{infinity, infinity, true}, Judged{-infinity, infinity, false},
                     Judged{3e38, infinity, false},
-                    // Too large for the type: only the infinity of that sign is right.
+                    // Too large for the type: only the infinity of the same sign is right.
                     Judged{infinity, 1e39, true}, Judged{-infinity, 1e39, false}));
 
 TEST(Compare, MessageSaysWhereAndHowFar) {
@@ -190,7 +191,7 @@ TEST(Compare, RowsAreAllWhenSmallElseEndsAndSome) {
   EXPECT_EQ(rows.back(), 4095);
   EXPECT_TRUE(std::is_sorted(rows.begin(), rows.end()));
   EXPECT_NE(rows, workbench::rows_to_judge({4096, 4096}, 1e11, 2)) << "another seed, other rows";
-  // Few long rows: never more than there are.
+  // Few long rows: at most all of them.
   EXPECT_EQ(workbench::rows_to_judge({3, 1000000}, 1e12, 1).size(), 3u);
 }
 

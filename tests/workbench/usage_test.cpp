@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command lines that are wrong or unfinished: suggestions, numbers in messages, completion, help.
+// Invalid or incomplete command lines: suggestions, numbers in messages, completion, help.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -92,7 +92,7 @@ TEST(Usage, WhatThisBuildLeavesOutIsNamedAsSuch) {
   EXPECT_NE(emulate.err.find("-DRUNG_SIMT=ON"), std::string::npos) << emulate.err;
 }
 
-// CLI11 takes it for a value that is not given: `check --problem "$p"` would check everything.
+// CLI11 treats an empty word as an omitted value: `check --problem "$p"` would check everything.
 TEST(Usage, AnEmptyWordIsRefused) {
   for (const Words& words : {Words{"bench", "fake", ""},
                              {"check", "fake", "--problem", ""},
@@ -141,7 +141,7 @@ TEST(Usage, ARangeOfProblemsIsForSurvey) {
 TEST(Usage, EveryCommandRejectsWhatItDoesNotKnow) {
   for (const workbench::Command* command : workbench::commands()) {
     const std::string name = command->spec.name;
-    if (name == "emulate") continue;  // options of nvcc may stand among its files
+    if (name == "emulate") continue;  // its files may be mixed with options of nvcc
     const Outcome outcome = run_rung({name, "--no-such-option"});
     EXPECT_EQ(outcome.code, 2) << name << outcome.out;
     EXPECT_NE(outcome.err.find("'--no-such-option'"), std::string::npos) << name << outcome.err;
@@ -158,7 +158,7 @@ TEST(Usage, MistypedKeysOfAProblemToo) {
   }
 }
 
-// CLI11 answers with a range of 309 digits, or reads 010 as eight.
+// CLI11 prints a range of 309 digits, or reads 010 as octal.
 TEST(Usage, NumbersInMessagesAreReadable) {
   const std::string huge(300, '9');
   const struct {
@@ -192,7 +192,7 @@ TEST(Usage, NumbersInMessagesAreReadable) {
     EXPECT_EQ(outcome.err.find("000000"), std::string::npos) << outcome.err;
     EXPECT_LT(outcome.err.size(), 400u) << outcome.err;
   }
-  // Decimal, whatever it begins with.
+  // Decimal, even with a leading 0.
   const Outcome decimal = run_rung({"bench", "fake", "--pairs", "0999999"});
   EXPECT_EQ(decimal.code, 2);
 }
@@ -276,7 +276,7 @@ TEST(Completion, OffersWhatCouldStandThere) {
 
 TEST(Completion, OfAnOptionAndItsValueInOneWord) {
   EXPECT_EQ(workbench::complete({"list", "--color=al"}), Words{"--color=always"});
-  // As bash cuts them: it replaces what stands behind the sign.
+  // Split as bash splits words: it replaces the part after the sign.
   EXPECT_EQ(workbench::complete({"list", "--color", "=", "al"}), Words{"always"});
   EXPECT_EQ(workbench::complete({"check", "--backend", "="}),
             (Words{"cpu", "cuda", "simt", "opencl"}));
