@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured Measured selection: when it measures, that the caller's tensors keep their values, that
-//          results are cached across contexts and processes, and the handling of damaged files.
+// Measured selection: when it measures, that the caller's tensors keep their values, that results
+// are cached across contexts and processes, and the handling of damaged files.
 #include "rung/core/tuning.hpp"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cp.async: pipelines of tiles, and copies that are shorter than their slot.
+// cp.async: pipelines of tiles, and copies shorter than their destination.
 #include "rung/device/ptx/async_copy.hpp"
 #include "tests/simt/device_fixture.hpp"
 
@@ -15,8 +15,8 @@ struct Stages {
   alignas(16) float tile[stages][4 * threads];
 };
 
-/// Sums tiles that arrive through a pipeline of three stages, each thread reading what another
-/// thread copied.
+/// Sums tiles that arrive through a pipeline of three stages; each thread reads elements that
+/// another thread copied.
 __global__ void pipelined(const float* in, int tiles, float* out) {
   Stages& s = shared<Stages>();
   const int me = static_cast<int>(threadIdx.x);
@@ -24,7 +24,7 @@ __global__ void pipelined(const float* in, int tiles, float* out) {
     if (tile < tiles) {
       ptx::async_copy<16>(&s.tile[tile % stages][4 * me], in + (tile * threads + me) * 4);
     }
-    ptx::async_commit();  // an empty group at the end keeps the count right
+    ptx::async_commit();  // empty groups at the end keep the count constant
   };
   for (int tile = 0; tile < stages - 1; ++tile) fetch(tile);
   float sum = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomics: no update is lost, whatever the order, in global and in shared memory.
+// Atomics: no update is lost in any order, in global and in shared memory.
 #include "tests/simt/device_fixture.hpp"
 
 namespace rung::atomics_test {
@@ -58,7 +58,7 @@ TEST_P(AtomicsTest, EveryUpdateCounts) {
   EXPECT_EQ(t.precise, n / 4.0);
 }
 
-/// Each ticket is drawn once, so each slot is written once.
+/// Draws each ticket once, so that each slot is written once.
 __global__ void tickets(int* next, int* slots) {
   const int ticket = atomicAdd(next, 1);
   atomicExch(&slots[ticket], static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x));
@@ -107,7 +107,7 @@ TEST_P(AtomicsTest, InSharedMemory) {
   EXPECT_EQ(bins.values(), want);
 }
 
-/// A lock that one thread of each warp takes, spinning on atomicCAS, around a plain update.
+/// Takes a lock in one thread of each warp, spinning on atomicCAS, around a plain update.
 __global__ void locked(int* lock, int* counter) {
   if (threadIdx.x % 32 != 0) return;
   while (atomicCAS(lock, 0, 1) != 0) {
@@ -126,7 +126,7 @@ TEST_P(AtomicsTest, ASpinningThreadLetsTheOthersRun) {
   EXPECT_EQ(counter.values()[0], 48);
 }
 
-/// Thread 0 waits for a flag that the last thread sets: the block needs a fair scheduler.
+/// Waits in thread 0 for a flag that the last thread sets: the block needs a fair scheduler.
 __global__ void handshake(unsigned* flag, int* out) {
   if (threadIdx.x == 0) {
     while (atomicAdd(flag, 0u) == 0) __nanosleep(20);

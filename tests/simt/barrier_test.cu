@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Barriers of a block: what one thread wrote before, every thread sees after.
+// Barriers of a block: after the barrier every thread sees all writes before it.
 #include "rung/device/ptx.hpp"
 #include "tests/simt/device_fixture.hpp"
 
@@ -12,7 +12,7 @@ struct Ring {
   int value[1024];
 };
 
-/// Each step a thread adds its right neighbor's value: wrong if any thread runs ahead or behind.
+/// Adds the right neighbor's value in each step: wrong if any thread runs ahead or behind.
 __global__ void ring_sums(int* out, int steps) {
   Ring& ring = shared<Ring>();
   const int count = static_cast<int>(blockDim.x);
@@ -51,7 +51,7 @@ TEST_P(BarrierTest, OrdersSharedMemoryForEveryBlockSize) {
 
 __global__ void reductions(int* count, int* all, int* any, int threshold) {
   const int me = static_cast<int>(threadIdx.x);
-  // Twice in a row: a second vote must not see what is left of the first.
+  // Two votes in a row: the second must not see values of the first.
   for (int round = 0; round < 2; ++round) {
     const int limit = threshold + round;
     count[round * blockDim.x + threadIdx.x] = __syncthreads_count(me < limit ? 7 : 0);
@@ -78,7 +78,7 @@ TEST_P(BarrierTest, CountAndOr) {
   }
 }
 
-/// Threads that have returned are not waited for.
+/// Exits in some threads, for which the barrier must not wait.
 __global__ void early_exit(int* out, int stay) {
   Ring& ring = shared<Ring>();
   const int me = static_cast<int>(threadIdx.x);
@@ -99,9 +99,9 @@ TEST_P(BarrierTest, ExitedThreadsCountAsArrived) {
   }
 }
 
-/// One warp produces, another consumes, through two slots and four named barriers.
+/// Produces in one warp and consumes in another, through two slots and four named barriers.
 __global__ void producer_consumer(int* out, int rounds) {
-  constexpr int pair = 64;  // threads at each barrier: a warp that waits, a warp that arrives
+  constexpr int pair = 64;  // threads per barrier: a waiting warp and an arriving warp
   constexpr int full = 1, empty = 3;
   Ring& ring = shared<Ring>();
   const int lane = static_cast<int>(threadIdx.x) % 32;

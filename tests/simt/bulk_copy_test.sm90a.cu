@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bulk copies between global and shared memory, stores and reductions by groups.
+// Bulk copies between global and shared memory; stores and reductions in groups.
 #include "rung/device/ptx/bulk_copy.hpp"
 
 #include "tests/simt/hopper_fixture.hpp"
@@ -17,7 +17,8 @@ struct Tiles {
   ptx::MemoryBarrier full;
 };
 
-/// out = 2 in, tile by tile, through shared memory both ways; two output buffers in turn.
+/// Computes out = 2 in, tile by tile, through shared memory both ways; alternates two output
+/// buffers.
 __global__ void doubled(const float* in, float* out, int tiles) {
   Tiles& t = shared<Tiles>();
   const int me = static_cast<int>(threadIdx.x), count = static_cast<int>(blockDim.x);
@@ -68,7 +69,7 @@ struct Counts {
   alignas(16) T at[64];
 };
 
-/// Every block adds its own counts to the grid's.
+/// Adds every block's counts to the grid's.
 template <class T>
 __global__ void add_up(T* totals) {
   Counts<T>& counts = shared<Counts<T>>();

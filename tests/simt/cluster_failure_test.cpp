@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Misuse of clusters: the simulated GPU must say what is wrong, and where.
+// Misuse of clusters: the simulated GPU must report the error and its location.
 #include <cmath>
 
 #include "rung/device/ptx/bulk_copy.hpp"
@@ -67,7 +67,7 @@ TEST_P(ClusterFailureTest, SendingNeedsACluster) {
                  {"bulk_send", "launched without clusters"});
 }
 
-/// Reads its neighbor's memory after that has exited.
+/// Reads a neighboring block's memory after that block has exited.
 __global__ void read_after_exit(unsigned* flag, float* out) {
   Slots& s = shared<Slots>();
   s.tile[0] = 5;

@@ -47,7 +47,7 @@ struct Values {
   int counter;
 };
 
-/// Every block reads all others', writes one and counts in another.
+/// Reads all other blocks' memory, writes to one and counts in another.
 __global__ void exchange(int* out, int* counters) {
   Values& mine = shared<Values>();
   const int rank = ptx::cluster_rank(), size = ptx::cluster_size();
@@ -122,7 +122,7 @@ struct Slot {
   ptx::MemoryBarrier full, sent, ready;
 };
 
-/// Each block fetches its share for the whole cluster, then hands its tile on to its neighbor.
+/// Fetches each block's part for the whole cluster, then sends each block's tile to its neighbor.
 __global__ void share_copies(const float* in, float* out) {
   Slot& s = shared<Slot>();
   const int rank = ptx::cluster_rank(), size = ptx::cluster_size();
@@ -138,7 +138,7 @@ __global__ void share_copies(const float* in, float* out) {
   if (me == 0) {
     ptx::mbarrier_arrive_expect(s.full, sizeof(s.tile));
     ptx::mbarrier_arrive_expect(s.sent, sizeof(s.received));
-    // A neighbor's barrier must expect bytes before they land: all tell all.
+    // A neighbor's barrier must expect bytes before they arrive, so each block signals all others.
     for (int other = 0; other < size; ++other) ptx::mbarrier_arrive_remote(s.ready, other);
     ptx::mbarrier_wait_cluster(s.ready, 0);
     ptx::bulk_load_multicast(s.tile + rank * share, in + rank * share,
@@ -178,7 +178,7 @@ struct SentTo {
   ptx::MemoryBarrier sent[2];
 };
 
-/// Every block tells every block of the cluster, again and again; two rounds may be in flight.
+/// Signals from every block to every block of the cluster, repeatedly; two rounds may be in flight.
 __global__ void tell_all(int* out, int rounds) {
   SentTo& s = shared<SentTo>();
   const int rank = ptx::cluster_rank(), size = ptx::cluster_size();
@@ -202,7 +202,7 @@ __global__ void tell_all(int* out, int rounds) {
     for (int other = 0; other < size; ++other) {
       sum += s.from[turn][other].at[0] * 100 + s.from[turn][other].at[7];
     }
-    __syncwarp();  // all have read before the next round is sent
+    __syncwarp();  // all lanes have read before the next round is sent
   }
   out[32 * static_cast<int>(blockIdx.x) + me] = sum;
   ptx::cluster_sync();
@@ -234,7 +234,7 @@ TEST_P(ClusterTest, SendingTakesALaunchWithClusters) {
   }
 }
 
-/// More clusters than the device holds at once, each of which waits within itself.
+/// Runs more clusters than the device holds at once, each of which waits within itself.
 TEST_P(ClusterTest, ManyClusters) {
   constexpr int blocks = 4000;
   Context c = context();

@@ -13,11 +13,11 @@ namespace {
 
 class CollectivesTest : public DeviceTest {};
 
-/// x -> factor * x + shift: composition is associative and does not commute.
+/// Function x -> factor * x + shift: composition is associative, but not commutative.
 struct Affine {
   unsigned factor;
   unsigned shift;
-  unsigned padding;  // three words: moved one by one
+  unsigned padding;  // three words, which are moved one by one
 };
 struct Compose {
   __device__ Affine operator()(const Affine& first, const Affine& second) const {
@@ -27,7 +27,7 @@ struct Compose {
 RUNG_HD Affine affine_of(int i) {
   return {static_cast<unsigned>(2 * i + 3), static_cast<unsigned>(i * i + 1), 7};
 }
-/// The composition of first, first + 1, ... last, one after another.
+/// Returns the composition of first, first + 1, ... last, in sequence.
 Affine serial(int first, int last) {
   Affine all{1, 0, 7};
   for (int i = first; i <= last; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of the CUDA dialect share: a context on the device that this file is compiled for,
+// Shared by the tests of the CUDA dialect: a context on the device for which the file is compiled,
 // memory on it, and, in the simulator, every test under every thread order.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// n elements of device memory, from and to vectors.
+/// n elements of device memory, with copies from and to vectors.
 template <class T>
 class Buffer {
  public:
@@ -30,7 +30,7 @@ class Buffer {
   ~Buffer() { api_.release(0, data_); }
 
   [[nodiscard]] T* data() const { return data_; }
-  /// Waits for the device.
+  /// Returns the elements after waiting for the device.
   [[nodiscard]] std::vector<T> values() const {
     std::vector<T> host(size_);
     api_.copy(0, host.data(), data_, size_ * sizeof(T));
@@ -55,11 +55,12 @@ class DeviceTest : public testing::TestWithParam<std::string> {
   void TearDown() override { simt::set_thread_order({}); }
 #endif
 
-  /// Two OS threads in the simulator, whatever the machine has: results must not depend on it.
+  /// Returns a context; in the simulator with two OS threads on any machine: results must not
+  /// depend on their number.
   static Context context() { return Context::on(device_backend, 2); }
 };
 
-/// The schedules that a test runs under.
+/// Returns the schedules that a test runs under.
 inline std::vector<std::string> thread_orders() {
 #if defined(__CUDACC__)
   return {"hardware"};

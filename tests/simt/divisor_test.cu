@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Divisor: quotients and remainders at the ends of its range; and how short rows are divided.
+// Divisor: quotients and remainders at the ends of its range; and the division of short rows.
 #include "rung/device/divisor.hpp"
 #include "rung/device/row_chunk.hpp"
 #include "tests/simt/device_fixture.hpp"
@@ -25,7 +25,7 @@ TEST_P(DivisorTest, QuotientsAndRestsUpTo2To31) {
                                std::int64_t{49}, std::int64_t{641}, std::int64_t{65537},
                                (std::int64_t{1} << 30) - 1, std::int64_t{1} << 30, max - 1, max}) {
     std::vector<unsigned> dividends{0, 1, 2, 1000003};
-    // Beside multiples of d is where an approximate quotient would be off.
+    // An approximate quotient would be wrong near multiples of d.
     for (const std::int64_t times : {std::int64_t{1}, std::int64_t{2}, max / d / 2, max / d}) {
       for (const std::int64_t beside : {-1, 0, 1}) {
         const std::int64_t n = times * d + beside;
@@ -56,7 +56,7 @@ TEST_P(DivisorTest, ShortRowsHaveLanesForAllElements) {
       EXPECT_EQ(chunks.group % (256 / chunks.lanes), 0) << length << " " << rows;
     }
   }
-  // Few rows have many lanes; many of them few, but none that share a bank with all others.
+  // Few rows get many lanes, many rows get few, but without bank conflicts among all lanes.
   EXPECT_EQ(short_row_chunks(1, 13, 4, 16, 256, 16 << 10, c).lanes, 16);
   EXPECT_EQ(short_row_chunks(1 << 22, 13, 4, 16, 256, 16 << 10, c).lanes, 1);
   EXPECT_GT(short_row_chunks(1 << 22, 16, 4, 16, 256, 16 << 10, c).lanes, 1);

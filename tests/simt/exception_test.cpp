@@ -34,7 +34,7 @@ TEST_P(ExceptionTest, ExceptionArrivesNestedInAnError) {
     } catch (const std::out_of_range& cause) {
       EXPECT_EQ(std::string(cause.what()).substr(0, 6), "index ");
     }
-    // A launch while an exception is being handled: the runtime keeps the two apart.
+    // Launches while an exception is being handled: the runtime must keep the two apart.
     expect_healthy(c);
     EXPECT_NE(std::strstr(error.what(), "index"), nullptr);
   }
@@ -42,7 +42,7 @@ TEST_P(ExceptionTest, ExceptionArrivesNestedInAnError) {
   expect_healthy(c);
 }
 
-/// Threads wait inside handlers of their own: each must find its own exception again.
+/// Waits inside each thread's own exception handler: each must find its own exception again.
 __global__ void barrier_in_handlers(int* out) {
   try {
     throw static_cast<int>(threadIdx.x);
@@ -56,7 +56,7 @@ __global__ void barrier_in_handlers(int* out) {
     }
     __syncthreads();
     try {
-      throw;  // what this thread is handling, not what another threw last
+      throw;  // this thread's exception, not the one that another thread threw last
     } catch (int again) {
       out[threadIdx.x] += 10000 * again;
     }
@@ -73,7 +73,7 @@ TEST_P(ExceptionTest, ExceptionsOfThreadsDoNotMix) {
   }
 }
 
-// Not under ASan: it reports the abandoned exceptions, which are lost, and maps memory of its own.
+// Not under ASan, which reports the abandoned (leaked) exceptions and maps memory of its own.
 #if !defined(__SANITIZE_ADDRESS__)
 /// Fails while every thread handles an exception.
 __global__ void trap_in_handler() {
@@ -100,7 +100,7 @@ TEST_P(ExceptionTest, ExceptionsOfAbandonedThreadsAreForgotten) {
 }
 #endif
 
-/// The reported failure does not depend on how many OS threads ran the blocks.
+/// Checks that the reported failure does not depend on the number of OS threads.
 TEST_P(ExceptionTest, TheFirstFailureInOrderIsReported) {
   std::string first;
   for (const int os_threads : {1, 2, 4}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of kernels that go wrong share.
+// Shared by tests of failing kernels.
 #pragma once
 
 #include <string>
@@ -12,7 +12,8 @@ namespace {
 
 class FailureTest : public DeviceTest {
  protected:
-  /// Runs the kernel, which must fail with a message that has all the parts, and then a good one.
+  /// Runs the kernel, which must fail with a message that contains all parts, and then a correct
+  /// one.
   template <class Kernel, class... Arguments>
   void expect_failure(const LaunchShape& shape, Kernel kernel,
                       const std::vector<std::string>& parts, Arguments... arguments) {

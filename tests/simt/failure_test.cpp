@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that go wrong: the simulated GPU must say so, name kernel, block, thread and place, and
-// be as good as new for the next launch.
+// Failing kernels: the simulated GPU must report kernel, block, thread and location, and run the
+// next launch correctly.
 #include <fstream>
 
 #include "rung/device/grid.hpp"
@@ -43,7 +43,7 @@ TEST_P(FailureTest, OneBarrierJoinedInTwoWays) {
   expect_failure({.block = 64}, two_kinds_of_barrier, {"barrier", "two_kinds_of_barrier()"});
 }
 
-/// Thread 3 waits for its warp, the others for the block: nothing can run.
+/// Waits in thread 3 for its warp, in the others for the block: no thread can run.
 __global__ void deadlock() {
   if (threadIdx.x == 3) {
     __syncwarp();
@@ -73,7 +73,7 @@ TEST_P(FailureTest, NamedBarrierWithWrongArguments) {
   expect_failure({.block = 32}, barrier_of, {"barrier of 33 threads", "multiples of 32"}, 1, 33);
 }
 
-/// The grid waits for a block that has left.
+/// Waits in the grid for a block that has exited.
 __global__ void leave_the_grid() {
   if (blockIdx.x != 1) grid_sync();
 }
@@ -166,7 +166,7 @@ TEST_P(FailureTest, WmmaAddresses) {
   expect_failure({.block = 32}, load_fragment, {"multiple of 16 bytes"}, data.data(), 18u);
 }
 
-/// Fills the stack from where it stands down to `bytes` below `top`.
+/// Fills the stack from the current frame down to `bytes` below `top`.
 __attribute__((noinline)) int fill_stack(const volatile char* top, std::ptrdiff_t bytes) {
   volatile char frame[256];
   for (volatile char& c : frame) c = 1;
@@ -181,7 +181,8 @@ __global__ void trap() { __trap(); }
 
 #if !defined(__SANITIZE_ADDRESS__)
 TEST_P(FailureTest, StackOverflow) {
-  // After a failure the last stack of a slab comes first: below it lies another, no guard page.
+  // A failed launch makes the last stack of a slab the first: below it is another stack, no guard
+  // page.
   expect_failure({.block = 1}, trap, {"__trap()"});
   expect_failure({.block = 1}, overflow_stack, {"stack overflow", "overflow_stack"}, 64 << 10);
 }
@@ -192,7 +193,7 @@ TEST_P(FailureTest, AlmostAllOfTheStackMayBeUsed) {
 #endif
 
 #if !defined(__SANITIZE_ADDRESS__)
-/// Pages of address space that the process has.
+/// Returns the number of pages mapped in this process.
 long mapped_pages() {
   long pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
@@ -204,7 +205,7 @@ TEST_P(FailureTest, AbandonedStacksAreUsedAgain) {
   EXPECT_THROW(launch(c, {.block = 256}, missing_arrivals), Error);
   const long before = mapped_pages();
   for (int i = 0; i < 20; ++i) EXPECT_THROW(launch(c, {.block = 256}, missing_arrivals), Error);
-  // 256 stacks of 64 KiB are 4096 pages: not even one more set of them.
+  // 256 stacks of 64 KiB are 4096 pages: less than one more set of stacks.
   EXPECT_LT(mapped_pages() - before, 4096);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// wmma's products as vectors: each sum is what one product after another gives, rounded at each, in
-// every shape and type, whatever instructions the processor has.
+// wmma's products as vectors: each sum equals that of products added in sequence with rounding at
+// each step, for every shape and type, on any processor.
 #include "rung/simt/fragment_product.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 namespace rung::simt {
 namespace {
 
-/// A matrix as the warp holds it: element 32 i + lane is number i of the lane's.
+/// A matrix as a warp holds it: element 32 i + lane is element i of the lane.
 template <class T>
 class Spread {
  public:
@@ -44,8 +44,8 @@ std::vector<T> random_elements(int count, unsigned seed) {
     if constexpr (std::is_integral_v<T>) {
       one = static_cast<T>(random());
     } else {
-      // Of many magnitudes, so that an addition out of order shows; doubles with all their bits, so
-      // that a product that is not rounded does.
+      // Values of many magnitudes, so that an addition out of order is visible; doubles with all
+      // their bits, so that an unrounded product is visible.
       using Drawn = std::conditional_t<std::is_same_v<T, double>, double, float>;
       const auto magnitude = static_cast<Drawn>(1 << random() % 12);
       one = static_cast<T>(std::uniform_real_distribution<Drawn>(-1, 1)(random) * magnitude);
@@ -54,7 +54,7 @@ std::vector<T> random_elements(int count, unsigned seed) {
   return elements;
 }
 
-/// Returns the factor that a product uses for a stored element.
+/// Returns the value of a stored element as a product uses it.
 template <class Number, class T>
 Number seen(FragmentType type, T x) {
   if (type != FragmentType::tf32) return static_cast<Number>(x);

@@ -14,7 +14,8 @@ struct Rows {
   alignas(16) std::uint16_t row[6][32][8];
 };
 
-/// out[form][row][i]: x1, x2, x4, then the same transposed. Register i of lane l holds 2 numbers.
+/// Stores out[form][row][i]: x1, x2, x4, then the same transposed. Register i of a lane has 2
+/// numbers.
 __global__ void store_forms(std::uint16_t* out) {
   Rows& rows = shared<Rows>();
   const int lane = static_cast<int>(threadIdx.x);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Misuse of ordered memory, mbarriers, bulk copies and tensor maps: the simulated GPU must say what
-// is wrong, and where. Clusters: cluster_failure_test.cpp.
+// Misuse of ordered memory, mbarriers, bulk copies and tensor maps: the simulated GPU must report
+// the error and its location. Clusters: cluster_failure_test.cpp.
 #include "rung/device/ptx/memory.hpp"
 #include "rung/device/ptx/tensor_copy.hpp"
 #include "rung/device/ptx/thread.hpp"
@@ -28,7 +28,7 @@ __device__ void init(Slots& s, int arrivals) {
   __syncthreads();
 }
 
-// Waits that nobody ends.
+// Waits without end.
 
 constexpr int line_of_spin = __LINE__ + 2;
 __global__ void spin_for_ever(const unsigned* flag) {
@@ -60,7 +60,7 @@ __global__ void spin_by_barriers(const unsigned* flags) {
 __global__ void spin_by_active_masks(unsigned* flag) {
   while (atomicAdd(flag, 0u) == 0) __activemask();
 }
-/// Each block waits for the other.
+/// Waits in each block for the other block.
 __global__ void wait_for_each_other(unsigned* flags) {
   while (ptx::load_acquire(&flags[1 - blockIdx.x]) == 0) {
   }
@@ -83,14 +83,14 @@ TEST_P(HopperFailureTest, EndlessWaitsAreReported) {
                  flags.data());
 }
 
-/// Large enough for two OS threads, each of which must find out about the other.
+/// Uses two OS threads, each of which must detect the other's wait.
 TEST_P(HopperFailureTest, EndlessWaitsOnTwoOsThreads) {
   Buffer<unsigned> flags(std::vector<unsigned>(64, 0));
   expect_failure({.grid = 16, .block = 1024}, spin_for_ever, {"deadlock", "load_acquire"},
                  flags.data());
 }
 
-/// One block fails while all others wait for it.
+/// Fails in one block while all others wait for it.
 __global__ void wait_for_a_failure(unsigned* flag) {
   if (blockIdx.x == 5) __trap();
   while (ptx::load_acquire(flag) == 0) {
@@ -103,7 +103,7 @@ TEST_P(HopperFailureTest, AFailureEndsTheWaitsForIt) {
                  flag.data());
 }
 
-/// More blocks than fit, of which the first waits for the last.
+/// Waits in the first block for the last, of more blocks than fit on the device.
 __global__ void wait_for_the_last(unsigned* flag) {
   if (blockIdx.x == gridDim.x - 1) ptx::store_release(flag, 1u);
   while (ptx::load_acquire(flag) == 0) {
@@ -112,7 +112,7 @@ __global__ void wait_for_the_last(unsigned* flag) {
 
 TEST(Residency, GridsThatDoNotFitDeadlockAsOnTheChip) {
   Context c = Context::on(Backend::simt, 1);
-  // One block per SM: 132 fit.
+  // One block per SM: 132 blocks fit.
   const auto shape = [](int blocks) {
     return LaunchShape{.grid = blocks, .block = 32, .shared_bytes = 200 << 10};
   };
@@ -162,7 +162,7 @@ TEST_P(HopperFailureTest, MemoryBarriers) {
       one, wait_for_parity,
       {"deadlock", "32 threads wait in mbarrier_wait", "for parity 0", "lacks 1 of 2 arrivals"}, 0u,
       1);
-  // Both have arrived: phase 0 is complete, phase 1 never will be.
+  // Both threads have arrived: phase 0 is complete, phase 1 never will be.
   expect_failure(one, wait_for_parity, {"deadlock", "for parity 1", "lacks 2 of 2 arrivals"}, 1u,
                  2);
   expect_failure(one, try_for_ever, {"deadlock", "mbarrier_try_wait at "});
@@ -189,7 +189,7 @@ __global__ void load_to_global(float* p) {
   init(s, 1);
   ptx::bulk_load(p, p + 64, 64, s.full);
 }
-/// Many, for under random orders half of them land at once.
+/// Leaves many loads in flight: under random orders half of them complete at once.
 __global__ void leave_loads_behind(const float* in) {
   Slots& s = shared<Slots>();
   init(s, 2);

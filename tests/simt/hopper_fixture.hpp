@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that need compute capability 9.0; where the device has less they are skipped.
+// Tests that need compute capability 9.0; skipped on older devices.
 #pragma once
 
 #include "tests/simt/device_fixture.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small features of compute capability 9.0: elected lanes, registers, grids that depend on others.
+// Small features of compute capability 9.0: elected lanes, register reallocation, dependent grids.
 #include "rung/device/ptx/hopper.hpp"
 
 #include "tests/simt/hopper_fixture.hpp"
@@ -20,7 +20,7 @@ TEST_P(SmallHopperTest, OneLaneAWarpIsElected) {
   EXPECT_EQ(elected.values(), std::vector<int>(8, 1));
 }
 
-/// One warpgroup gives registers to the other; both go on computing.
+/// Moves registers from one warpgroup to the other; both continue to compute.
 __global__ void __launch_bounds__(256, 1) hand_over(float* out) {
   const int me = static_cast<int>(threadIdx.x);
   if (me < 128) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bit and arithmetic intrinsics give the same in both backs.
+// Bit and arithmetic intrinsics give the same results on GPUs and in the simulator.
 #include <cmath>
 
 #include "rung/device/ptx/thread.hpp"
@@ -73,7 +73,7 @@ TEST_P(IntrinsicsTest, Bits) {
 
 __global__ void arithmetic(float x, float* out) {
   int i = 0;
-  out[i++] = __fmaf_rn(x, x, -1.0f);             // exact before its one rounding
+  out[i++] = __fmaf_rn(x, x, -1.0f);             // exact before its only rounding
   out[i++] = __fadd_rn(__fmul_rn(x, x), -1.0f);  // rounded twice, never contracted
   out[i++] = fminf(x, nanf(""));
   out[i++] = max(x, nanf(""));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bulk copies of the simulated GPU are late, so that a wait that is missing shows; under random
-// orders some are early, so that a buffer that is refilled too soon shows.
+// The simulated GPU completes bulk copies late, so that a missing wait is visible; under random
+// orders some complete early, so that an early refill of a buffer is visible.
 #include <cmath>
 
 #include "rung/device/ptx/bulk_copy.hpp"
@@ -20,7 +20,7 @@ struct Slot {
   ptx::MemoryBarrier full;
 };
 
-/// Looks at the slot before and after the wait.
+/// Reads the slot before and after the wait.
 __global__ void look_twice(float* in, float* out) {
   Slot& s = shared<Slot>();
   ptx::mbarrier_init(s.full, 1);
@@ -28,7 +28,7 @@ __global__ void look_twice(float* in, float* out) {
   ptx::bulk_load(s.value, in, 16, s.full);
   __syncthreads();
   out[0] = s.value[0];
-  in[0] = 2;  // the copy may not have read it
+  in[0] = 2;  // the copy may not have read it yet
   ptx::mbarrier_wait(s.full, 0);
   out[1] = s.value[0];
 }
@@ -54,7 +54,7 @@ __global__ void overwrite(float* first, float* second, float* seen) {
   ptx::bulk_commit();
   ptx::bulk_wait_read<0>();
   s.value[0] = 4;
-  seen[0] = second[0];  // read, but perhaps not written
+  seen[0] = second[0];  // the source has been read, but perhaps not written to memory
   ptx::bulk_wait<0>();
   seen[1] = second[0];
 }
@@ -72,7 +72,7 @@ TEST_P(LateCopyTest, StoresReadAtTheirWaitAndWriteAtTheNext) {
 
 INSTANTIATE_TEST_SUITE_P(Orders, LateCopyTest, testing::Values("forward", "reverse"));
 
-/// A ring of one slot whose producer forgets to wait until it was read.
+/// Refills a ring of one slot without waiting until it has been read.
 __global__ void refill_too_soon(const float* in, float* out) {
   Slot& s = shared<Slot>();
   if (threadIdx.x == 0) ptx::mbarrier_init(s.full, 1);
@@ -99,7 +99,7 @@ TEST(EarlyCopyTest, RandomOrdersTellARefillThatCameTooSoon) {
              out.data());
       for (const float value : out.values()) wrong += value == 1.0f ? 0 : 1;
     } catch (const Error&) {
-      ++wrong;  // a thread has missed a phase
+      ++wrong;  // a thread missed a phase
     }
   }
   simt::set_thread_order({});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that `rung machine` measures a GPU with do what is counted for them.
+// The kernels by which `rung machine` measures a GPU perform the counted operations.
 #include "rung/bench/latency_kernels.hpp"
 #include "tests/simt/device_fixture.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// launch(): built-in variables, arguments, shared memory, cooperative grids, and what it refuses.
+// launch(): built-in variables, arguments, shared memory, cooperative grids, and rejected launches.
 #include <cstring>
 
 #include "rung/device/grid.hpp"
@@ -86,7 +86,7 @@ void expect_refused(const LaunchShape& shape, const char* part) {
     EXPECT_EQ(error.code(), ErrorCode::device);
     EXPECT_NE(std::strstr(error.what(), part), nullptr) << error.what();
   }
-  EXPECT_NO_THROW(launch(c, {.block = 32}, nothing));  // a refusal leaves no trace
+  EXPECT_NO_THROW(launch(c, {.block = 32}, nothing));  // a rejected launch has no effect
 }
 
 TEST_P(LaunchTest, RefusesWhatTheChipRefuses) {
@@ -108,7 +108,7 @@ TEST_P(LaunchTest, RefusesAContextOfAnotherBackend) {
   EXPECT_THROW(launch(c, {.block = 32}, nothing), Error);
 }
 
-/// Fills as much shared memory as there is, and says where it lies.
+/// Fills all available shared memory, and returns its address.
 struct Large {
   alignas(1024) unsigned char byte[1];
 };
@@ -145,7 +145,7 @@ TEST_P(LaunchTest, SharedMemoryUpToTheDevicesLimit) {
   }
 }
 
-/// Blocks pass values around the grid: right only if all of them meet at each step.
+/// Passes values around the grid: right only if all blocks synchronize in each step.
 __global__ void around_the_grid(int* even, int* odd, int steps) {
   const int n = static_cast<int>(gridDim.x * blockDim.x);
   const int me = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -173,7 +173,7 @@ TEST_P(LaunchTest, CooperativeBlocksMeet) {
 
 TEST_P(LaunchTest, RefusesACooperativeGridThatIsNotResident) {
   Context c = context();
-  // Two blocks of this size never fit one SM.
+  // Two blocks of this size never fit on one SM.
   const LaunchShape shape{
       .grid = 2 * c.info().sms, .block = 1024, .shared_bytes = 200 << 10, .cooperative = true};
   EXPECT_THROW(launch(c, shape, nothing), Error);

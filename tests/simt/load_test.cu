@@ -11,7 +11,7 @@ namespace {
 
 class LoadTest : public DeviceTest {};
 
-/// Copies `valid` elements through a pack and back, wide where the addresses allow.
+/// Copies `valid` elements through a pack and back, by wide accesses if aligned.
 template <class T, int N>
 __global__ void copy_pack(const T* in, T* out, T* whole, int valid) {
   if (is_wide_aligned<T, N>(in) && is_wide_aligned<T, N>(out)) {
@@ -92,7 +92,7 @@ void check_conversion(Context& c) {
   launch(c, {.block = 32}, convert_both_ways<T>, source.data(), narrow.data(), wide.data(),
          static_cast<int>(in.size()));
   for (std::size_t i = 0; i < in.size(); ++i) {
-    const T want(in[i]);  // core's conversion, tested bit by bit on its own
+    const T want(in[i]);  // core's conversion, which has its own test
     EXPECT_EQ(narrow.values()[i].bits, want.bits) << in[i];
     EXPECT_EQ(wide.values()[i], static_cast<float>(want)) << in[i];
   }

@@ -13,7 +13,7 @@ namespace {
 
 class MatrixTest : public DeviceTest {};
 
-/// Uneven values in [-1, 1], the same for the same index.
+/// Returns irregular values in [-1, 1], a function of the index.
 double sample(int i) { return std::sin(1.7 * i + 0.3 * (i % 7)); }
 
 template <class T>
@@ -25,7 +25,8 @@ std::vector<T> samples(int count, int first) {
   return values;
 }
 
-/// c[m x n] = a b + c0 with element (i, j) of a matrix at [i * row + j * column].
+/// Strides of a product c[m x n] = a b + c0: element (i, j) of a matrix is at [i * row + j *
+/// column].
 struct Strides {
   int row, column;
 };
@@ -45,7 +46,7 @@ void expect_product(int m, int n, int k, const std::vector<T>& a, Strides as,
         want += term;
         terms += std::abs(term);
       }
-      // Rounded operands (twice `unit` a product) and k truncated sums of 24 bits.
+      // Rounded operands (twice `unit` per product) and k truncated sums of 24 bits.
       const double bound = (2.001 * unit + (k + 2) * 0x1p-23) * terms;
       ASSERT_NEAR(got[at], want, bound) << i << ", " << j;
     }
@@ -77,7 +78,7 @@ template <class T, class Element, int Depth, class LayoutA, class LayoutB>
 void check_wmma(Context& c, double unit) {
   constexpr bool a_rows = std::is_same_v<LayoutA, wmma::row_major>;
   constexpr bool b_rows = std::is_same_v<LayoutB, wmma::row_major>;
-  // Strides beyond the matrix: what is between must not be read into it.
+  // Strides beyond the matrix: elements in the gaps must not be used.
   const int stride_a = (a_rows ? Depth : edge) + 8, stride_b = (b_rows ? edge : Depth) + 16;
   const auto a = samples<T>(stride_a * (a_rows ? edge : Depth), 0);
   const auto b = samples<T>(stride_b * (b_rows ? Depth : edge), 1000);
@@ -112,10 +113,11 @@ TEST_P(MatrixTest, WmmaOfEveryTypeAndLayout) {
 
 struct Tiles {
   alignas(16) f16 a[16][16];
-  alignas(16) f16 b[16][8];  // k rows of n: ldmatrix transposes it on the way
+  alignas(16) f16 b[16][8];  // k rows of n, transposed by ldmatrix
 };
 
-/// D = A B + C by ldmatrix and mma.sync for f16; the operands' bits may be bf16's as well.
+/// Computes D = A B + C by ldmatrix and mma.sync for f16; the bits of the operands may also be
+/// bf16.
 template <bool IsBf16>
 __global__ void mma_product(const f16* a, const f16* b, const float* c, float* d) {
   Tiles& tiles = shared<Tiles>();
@@ -177,7 +179,7 @@ TEST_P(MatrixTest, Tf32RoundsOrTruncates) {
   launch(c, {.block = 32}, mma_tf32, da.data(), db.data(), dc.data(), dd.data(), false);
   expect_product(16, 8, 8, a, {8, 1}, b, {8, 1}, c0, dd.values(), {8, 1}, 0x1p-10);
 
-  // One and a bit more than half a unit: rounding goes up, truncation down.
+  // 1 plus slightly more than half a unit: rounding goes up, truncation down.
   std::vector<float> one(128, 0.0f), unit(64, 0.0f), zero(128, 0.0f);
   one[0] = 1.0f + 0x1.8p-11f;
   unit[0] = 1.0f;
@@ -208,7 +210,7 @@ __global__ void mma_f64(const double* a, const double* b, const double* c, doubl
   for (int i = 0; i < 4; ++i) d[(group + 8 * (i / 2)) * 8 + 2 * t + i % 2] = sum[i];
 }
 
-/// Numbers of 20 bits, whose sums of products are exact in double and in nothing less.
+/// Multiplies numbers of 20 bits, whose sums of products are exact in double but not in float.
 template <int Depth>
 void check_doubles(Context& c) {
   const auto whole = [](int count, int first) {
@@ -253,7 +255,7 @@ TEST_P(MatrixTest, Tf32RoundingTiesAwayFromZero) {
   Buffer<unsigned> out(in.size());
   launch(c, {.block = static_cast<std::int64_t>(in.size())}, round_tf32, source.data(), out.data());
   for (std::size_t i = 0; i < in.size(); ++i) {
-    // The chip leaves the low thirteen bits undefined.
+    // GPUs leave the low thirteen bits undefined.
     EXPECT_EQ(out.values()[i] & 0xffffe000u, __builtin_bit_cast(unsigned, want[i])) << in[i];
   }
 }
@@ -262,7 +264,7 @@ struct Rows {
   alignas(16) std::uint16_t row[32][8];
 };
 
-/// Every register of x1, x2 and x4, plain and transposed: out[form][register][lane].
+/// Stores every register of x1, x2 and x4, plain and transposed: out[form][register][lane].
 __global__ void load_forms(unsigned* out) {
   Rows& rows = shared<Rows>();
   const int lane = static_cast<int>(threadIdx.x);

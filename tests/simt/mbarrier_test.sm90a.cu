@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// mbarriers: phases, parities, arrivals, and rings of tiles that bulk copies fill.
+// mbarriers: phases, parities, arrivals, and rings of tiles filled by bulk copies.
 #include "rung/device/ptx/mbarrier.hpp"
 
 #include "rung/device/ptx/bulk_copy.hpp"
@@ -15,7 +15,7 @@ struct Ring {
   ptx::MemoryBarrier barrier;
 };
 
-/// A barrier of the block made of an mbarrier, many phases long.
+/// Uses an mbarrier as barrier of the block, for many phases.
 __global__ void ring_sums(int* out, int steps) {
   Ring& ring = shared<Ring>();
   const int count = static_cast<int>(blockDim.x), me = static_cast<int>(threadIdx.x);
@@ -63,7 +63,8 @@ struct Pipeline {
   ptx::MemoryBarrier full[stages], empty[stages];
 };
 
-/// Warp 0 fetches tiles, the other warps consume them; the ring's slots are full or empty.
+/// Fetches tiles in warp 0 and consumes them in the other warps; the ring's slots are full or
+/// empty.
 __global__ void pipeline(const float* in, int tiles, float* out) {
   Pipeline& p = shared<Pipeline>();
   const int me = static_cast<int>(threadIdx.x), consumers = static_cast<int>(blockDim.x) - 32;
@@ -80,7 +81,7 @@ __global__ void pipeline(const float* in, int tiles, float* out) {
     for (int k = 0; me == 0 && k < tiles; ++k) {
       const int slot = k % stages;
       const unsigned turn = static_cast<unsigned>(k / stages) & 1;
-      ptx::mbarrier_wait(p.empty[slot], turn ^ 1);  // of a fresh slot: returns at once
+      ptx::mbarrier_wait(p.empty[slot], turn ^ 1);  // for a fresh slot: returns at once
       ptx::mbarrier_arrive_expect(p.full[slot], sizeof(p.tile_of[0]));
       // Two copies per tile: the barrier counts bytes, not copies.
       ptx::bulk_load(p.tile_of[slot], in + k * tile, tile / 2 * 4, p.full[slot]);
@@ -123,7 +124,7 @@ TEST_P(MemoryBarrierTest, ARingOfTilesThatCopiesFill) {
   }
 }
 
-/// Bytes announced by several threads, some before their arrival.
+/// Announces bytes from several threads, some before their arrival.
 __global__ void many_announcements(const float* in, float* out) {
   Pipeline& p = shared<Pipeline>();
   const int me = static_cast<int>(threadIdx.x);

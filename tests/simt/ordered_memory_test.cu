@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks that wait for blocks: decoupled look-back, flags, barriers of the grid made of counters.
+// Blocks that wait for blocks: decoupled look-back, flags, grid barriers built from counters.
 #include "rung/device/ptx/memory.hpp"
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace {
 
 class OrderedMemoryTest : public DeviceTest {};
 
-/// Progress that a block publishes to later ones: none, its own sum, or the sum up to its end.
+/// Progress that a block publishes: none, its own sum, or the inclusive sum.
 enum Progress : std::uint32_t { nothing, own_sum, whole_sum };
 struct Status {
   std::uint32_t progress;
@@ -23,7 +23,7 @@ struct WideStatus {
   std::int64_t sum;
 };
 
-/// The sum of all blocks before this one, by one thread, a status at a time.
+/// Returns the sum of all previous blocks, by one thread, one status at a time.
 template <class Record>
 __device__ int look_back(const Record* status, int block) {
   int sum = 0;
@@ -42,7 +42,8 @@ struct ScanShared {
   int block, before;
 };
 
-/// Inclusive sums of 128 elements per block. With `ticket`, blocks number themselves as they start.
+/// Computes inclusive sums of 128 elements per block. With `ticket`, blocks number themselves on
+/// start.
 template <class Record>
 __global__ void scan(const int* in, int* out, Record* status, unsigned* ticket) {
   ScanShared& s = shared<ScanShared>();
@@ -89,7 +90,7 @@ TEST_P(OrderedMemoryTest, LookBackWithATicket) {
   Context c = context();
   for (const int blocks : {1, 2, 33, 300}) expect_scan<Status>(c, blocks, true);
 }
-/// Needs blocks before it to run: in reverse order all of them have started before block 0 does.
+/// Requires previous blocks to run: in reverse order all of them have started before block 0.
 TEST_P(OrderedMemoryTest, LookBackByBlockIndex) {
   Context c = context();
   for (const int blocks : {1, 2, 33, 300}) expect_scan<Status>(c, blocks, false);
@@ -100,7 +101,7 @@ TEST_P(OrderedMemoryTest, LookBackWith16ByteStatus) {
   expect_scan<WideStatus>(c, 33, false);
 }
 
-/// 32 statuses at a time: every lane of a warp waits for one, and they vote.
+/// Waits for 32 statuses at a time: every lane of a warp waits for one, and the lanes vote.
 __global__ void wait_by_warp(unsigned* flags, int* out) {
   const unsigned me = blockIdx.x;
   if (me == 0) {
@@ -126,7 +127,7 @@ TEST_P(OrderedMemoryTest, AWarpWaitsForThirtyTwoBlocks) {
   for (int i = 0; i < 32; ++i) ASSERT_EQ(got[static_cast<std::size_t>(i)], 10 * (i + 1));
 }
 
-/// Block 0 consumes what block 1 produces, through one slot and two counters.
+/// Consumes in block 0 what block 1 produces, through one slot and two counters.
 __global__ void producer_consumer(unsigned long long* produced, unsigned long long* consumed,
                                   int* slot, int* out, int rounds) {
   if (threadIdx.x != 0) return;
@@ -156,7 +157,8 @@ TEST_P(OrderedMemoryTest, ProducerAndConsumer) {
   for (int i = 0; i < rounds; ++i) ASSERT_EQ(out.values()[static_cast<std::size_t>(i)], 3 * i);
 }
 
-/// A barrier of the grid made of a counter: needs every block resident, and no cooperative launch.
+/// Waits at a grid barrier built from a counter: needs all blocks resident, without a cooperative
+/// launch.
 __device__ void counter_barrier(unsigned* arrived, unsigned target) {
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -192,7 +194,7 @@ TEST_P(OrderedMemoryTest, AGridBarrierOfFlags) {
   }
 }
 
-/// Computes long, with many barriers, before it passes on what the block before it has passed.
+/// Computes for long, with many barriers, before it passes on the value of the previous block.
 __global__ void slow_chain(unsigned* flags, int rounds, int* out) {
   ScanShared& s = shared<ScanShared>();
   const int me = static_cast<int>(threadIdx.x);
@@ -221,7 +223,7 @@ TEST_P(OrderedMemoryTest, ALongComputationIsNoDeadlock) {
   EXPECT_EQ(out.values()[blocks - 1], blocks * (rounds % 32));
 }
 
-/// The last block to arrive adds up what the others left.
+/// Adds all partial sums in the last block to arrive.
 __global__ void last_block_sums(int* partial, unsigned* arrived, int* out) {
   if (threadIdx.x != 0) return;
   partial[blockIdx.x] = static_cast<int>(blockIdx.x) + 1;
@@ -240,7 +242,7 @@ TEST_P(OrderedMemoryTest, TheLastBlockSeesAll) {
   EXPECT_EQ(out.values()[0], 200 * 201 / 2);
 }
 
-/// Writers store 16 bytes whose halves agree; a reader must never see halves that do not.
+/// Stores 16 bytes with equal halves; a reader must never see unequal halves.
 __global__ void whole_pieces(WideStatus* cell, int* torn, int rounds) {
   if (blockIdx.x == 0) {
     for (int i = 0; i < rounds; ++i) {

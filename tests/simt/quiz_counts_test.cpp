@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts with published answers: kernels of course material, run and counted.
+// Counts with published answers: kernels of course material, simulated and counted.
 #include "rung/device/collectives.hpp"
 #include "tests/simt/record_fixture.hpp"
 
@@ -79,7 +79,8 @@ TEST(Quiz, AnImageHas968WarpsOfWhich168Diverge) {
   expect_clean(report);
 }
 
-/// One condition in another is a branch of its own, though warps at the edge have no lane for it.
+/// Nests two conditions: the inner one is a separate branch, even in edge warps where it has no
+/// lane.
 __global__ void below_diagonal_inside(int* below, int rows, int columns) {
   const int row = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -88,7 +89,7 @@ __global__ void below_diagonal_inside(int* below, int rows, int columns) {
   }
 }
 
-/// Memory is accessed by all lanes.
+/// Accesses memory in all lanes.
 __global__ void scale_below_diagonal(int* image, int rows, int columns) {
   const int row = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -167,7 +168,7 @@ TEST(Quiz, OneDimensionalTileLoads12InsteadOf40) {
 
 constexpr int mask_radius = 4;  // 9x9
 
-/// A block loads its input tile, `Loads` x `Loads` elements per thread, and computes the inner
+/// Loads the block's input tile, `Loads` x `Loads` elements per thread, and computes the inner
 /// part.
 template <int Threads, int Loads>
 __global__ void convolution_2d(const float* in, float* out) {
@@ -208,7 +209,7 @@ TEST(Quiz, TilesOfA9x9MaskAreReused36And56Times) {
             56.25);
 }
 
-/// A 9x5 mask over a 16x16 tile without halo: what is outside is read from global memory.
+/// Applies a 9x5 mask to a 16x16 tile without halo: elements outside are read from global memory.
 __global__ void convolution_without_halo(const float* in, float* out) {
   constexpr int pitch = 16 + 8;  // of the input, which has a margin of 4 columns and 2 rows
   float* tile = static_cast<float*>(simt::shared_memory());
@@ -231,7 +232,7 @@ TEST(Quiz, HaloReadsGoToGlobalMemory) {
   const Report report = recorded_launch({.grid = 1, .block = {16, 16}, .shared_bytes = 1024},
                                         convolution_without_halo, in.data(), out.data());
   EXPECT_EQ(totals(report).shared_load_bytes, 9176u * 4);
-  EXPECT_EQ(totals(report).global_load_bytes, (2344u + 256) * 4);  // and the tile itself
+  EXPECT_EQ(totals(report).global_load_bytes, (2344u + 256) * 4);  // the tile itself too
   expect_clean(report);
 }
 
@@ -267,7 +268,7 @@ TEST(Quiz, PrivatizedHistogramHasOneGlobalAtomicABinABlock) {
                                         in.data(), bins.data(), 4096);
   EXPECT_EQ(totals(report).atomic_requests * 32, 4u * 256);
   EXPECT_EQ(bins.values()[7], 4096u);
-  // All in one bin: 32 rounds per request.
+  // All values in one bin: 32 rounds per request.
   EXPECT_EQ(totals(report).shared_atomic_wavefronts, 32 * totals(report).shared_atomic_requests);
   expect_clean(report);
 }

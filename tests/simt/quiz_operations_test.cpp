@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts of arithmetic with published answers: kernels of course material on counted numbers.
+// Counts of arithmetic with published answers: kernels of course material with counted numbers.
 #include "rung/device/collectives.hpp"
 #include "rung/simt/counted.hpp"
 #include "tests/simt/record_fixture.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using Number = simt::counted<float>;
 
-/// The numbers are in memory as floats do.
+/// Numbers have the memory layout of floats.
 static_assert(sizeof(Number) == sizeof(float));
 Number* numbers(Buffer<float>& buffer) { return reinterpret_cast<Number*>(buffer.data()); }
 
@@ -30,7 +30,7 @@ struct Tiles {
   Number b[tile][tile];
 };
 
-/// Each thread works, also those beyond the edges of C: on zeros.
+/// Computes in every thread, also beyond the edges of C, on zeros.
 __global__ void tiled_product(const Number* a, const Number* b, Number* c, int m, int k, int n) {
   Tiles& tiles = shared<Tiles>();
   const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
@@ -47,7 +47,7 @@ __global__ void tiled_product(const Number* a, const Number* b, Number* c, int m
   if (row < m && column < n) c[row * n + column] = sum;
 }
 
-/// Only what C needs.
+/// Computes only the elements of C.
 __global__ void naive_product(const Number* a, const Number* b, Number* c, int m, int k, int n) {
   const int row = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -89,7 +89,7 @@ __global__ void kogge_stone(const Number* in, Number* out, int count) {
   out[i] = from[i];
 }
 
-/// A thread for two elements: up the tree, and down again between its nodes.
+/// Processes two elements per thread: up the tree, then down between its nodes.
 __global__ void brent_kung(const Number* in, Number* out, int count) {
   Number* x = static_cast<Number*>(simt::shared_memory());
   const int i = static_cast<int>(threadIdx.x);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic of all launched threads, read from the machine code and the visits of its blocks.
+// Arithmetic of all launched threads, from the machine code and the counted visits of its blocks.
 #include <cmath>
 #include <cstdlib>
 
@@ -12,7 +12,7 @@ namespace {
 using simt::record::Arithmetic;
 using Number = simt::counted<float>;
 
-/// Launches a kernel and returns its counts; skips the test where the code cannot be disassembled.
+/// Launches a kernel and returns its counts; skips the test if the code cannot be disassembled.
 template <class... Parameters, class... Arguments>
 Kernel done_by(const LaunchShape& shape, void (*kernel)(Parameters...), Arguments&&... arguments) {
   const Report report = recorded_launch(shape, kernel, std::forward<Arguments>(arguments)...);
@@ -42,7 +42,7 @@ TEST(RecordArithmetic, GuardedThreadsDoNothing) {
 }
 
 TEST(RecordArithmetic, LoopsCountByTheirRounds) {
-  // Thread t goes round t times: 31 * 32 / 2 divisions and as many additions.
+  // Thread t iterates t times: 31 * 32 / 2 divisions and as many additions.
   Buffer<float> x(std::vector<float>(32, 1));
   const Kernel kernel = done_by(
       {.grid = 1, .block = 32},

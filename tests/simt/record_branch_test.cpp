@@ -12,7 +12,7 @@ Kernel branches_of(void (*kernel)(int*, int), int argument) {
   return report.kernels.at(0);
 }
 
-/// Returns the thread's output, so that blocks do not share memory.
+/// Returns the thread's own output element, so that blocks do not share memory.
 __device__ inline int* mine(int* out) { return out + blockIdx.x * 128 + threadIdx.x; }
 
 TEST(RecordBranch, OddLanesPartOnceAWarp) {
@@ -27,7 +27,7 @@ TEST(RecordBranch, OddLanesPartOnceAWarp) {
 }
 
 TEST(RecordBranch, LanesPerInstructionAreThoseOfRequestsAndBlocks) {
-  // A block before the branch, one of 8 lanes with a store, one behind it.
+  // One basic block before the branch, one of 8 lanes with a store, one after it.
   const Kernel kernel = branches_of(
       +[](int* out, int) {
         if (threadIdx.x % 4 == 1) *mine(out) = 1;
@@ -75,8 +75,8 @@ TEST(RecordBranch, LoopsOfOneTripCountPartNowhere) {
 }
 
 TEST(RecordBranch, LoopsOfManyTripCountsPartUntilOneLaneIsLeft) {
-  // Lane i goes round i + 1 times: the warp 32 times, and one lane leaves each time; the last time
-  // nobody else is there.
+  // Lane i iterates i + 1 times: the warp iterates 32 times, and one lane leaves each time; the
+  // last exit leaves no other lane behind.
   const Kernel kernel = branches_of(
       +[](int* out, int) {
         const int rounds = static_cast<int>(threadIdx.x) % 32 + 1;
@@ -100,7 +100,7 @@ TEST(RecordBranch, ABarrierBeforeTheBranchHidesNothing) {
 }
 
 TEST(RecordBranch, ArithmeticAloneIsSeenToo) {
-  // Neither side accesses memory; a loop, so that it is no conditional move.
+  // Neither side accesses memory; the loop prevents a conditional move.
   const Kernel kernel = branches_of(
       +[](int* out, int rounds) {
         int x = static_cast<int>(threadIdx.x);

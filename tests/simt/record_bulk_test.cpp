@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is counted of copies and tensor cores: apart from requests, on the lines that start them.
+// Counters of copies and tensor cores: separate from requests, at the lines that start them.
 #include <algorithm>
 
 #include "rung/device/ptx/bulk_copy.hpp"
@@ -21,7 +21,7 @@ __global__ void copy_and_multiply(const __grid_constant__ TensorMap map, int* ou
     ptx::mbarrier_init(tile.full, 1);
     ptx::mbarrier_fence_init();
     ptx::mbarrier_arrive_expect(tile.full, sizeof(tile.words));
-    ptx::tensor_load(tile.words, map, {16, 0}, tile.full);  // half of it hangs over
+    ptx::tensor_load(tile.words, map, {16, 0}, tile.full);  // half of the box is outside the tensor
   }
   __syncthreads();
   ptx::mbarrier_wait(tile.full, 0);
@@ -69,10 +69,10 @@ TEST(RecordBulk, CopiesAndProductsAreCountedApart) {
       << json;
 }
 
-/// Ways by which the readers of a copy learn that it has landed.
+/// Ways in which the readers of a copy wait for it.
 enum class Waits { each, one_then_barrier, one_behind_barrier, nobody, next_copy_does_not };
 
-/// Rounds of a copy into the same place by one thread, which has read there in the round before.
+/// Copies in rounds to the same destination by one thread, which has read it in the previous round.
 __global__ void in_rounds(const int* in, int* out, Waits waits, int rounds) {
   Tile& tile = shared<Tile>();
   const bool first = threadIdx.x == 0;
@@ -123,7 +123,7 @@ TEST(RecordBulk, ACopyIsThereForWhoHasWaitedForIt) {
   simt::set_thread_order({});
 }
 
-/// One thread needs no barrier between what it reads and the next copy there.
+/// Copies by a thread that is the only reader: it needs no barrier before the next copy.
 __global__ void alone(const int* in, int* out, int rounds, bool waits_at_last) {
   Tile& tile = shared<Tile>();
   ptx::mbarrier_init(tile.full, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Races of parts of words: bytes and halves of one word that different threads own, and words that
-// are accessed whole and in part. And who the two sides of a race are: never one thread.
+// Races on parts of words: bytes and halves of one word with different owners, and words accessed
+// whole and in part. The two sides of a race must be different threads.
 #include "tests/simt/record_fixture.hpp"
 
 namespace rung {
@@ -13,7 +13,7 @@ class Parts : public testing::TestWithParam<std::string> {
 };
 INSTANTIATE_TEST_SUITE_P(Orders, Parts, testing::ValuesIn(thread_orders()), order_name);
 
-/// Expects at least one race, each between two threads.
+/// Expects at least one race, each between two different threads.
 void expect_two_threads(const Report& report) {
   EXPECT_FALSE(report.findings.empty());
   const auto same = [](const auto& a, const auto& b) {
@@ -27,7 +27,7 @@ void expect_two_threads(const Report& report) {
   }
 }
 
-/// Several blocks read element 0, and the last one adds to element `own` of the same word.
+/// Reads element 0 in several blocks; the last block adds to element `own` of the same word.
 template <class T>
 __global__ void read_and_add(T* same, int own, int* out) {
   if (blockIdx.x + 1 < gridDim.x) {
@@ -50,7 +50,8 @@ void neighbors_in_a_word() {
 TEST_P(Parts, BytesOfAWordBelongToSeveralBlocks) { neighbors_in_a_word<unsigned char>(); }
 TEST_P(Parts, HalvesOfAWordBelongToSeveralBlocks) { neighbors_in_a_word<short>(); }
 
-/// Two warps write and read the halves of each word, a third one sums the words after a barrier.
+/// Writes and reads the halves of each word in two warps; a third warp sums the words after a
+/// barrier.
 template <bool Correct>
 __global__ void halves(int* out) {
   auto* half = static_cast<short*>(simt::shared_memory());
@@ -73,12 +74,12 @@ TEST_P(Parts, HalvesOfWarpsThenWholeWords) {
   expect_two_threads(recorded_launch(shape, halves<false>, out.data()));
 }
 
-/// Words are read whole, and by blocks that each write one byte of them.
+/// Reads whole words, in blocks that each write one byte of them.
 __global__ void bytes_of_words(unsigned* words, unsigned* out) {
   out[blockIdx.x] = words[0];
   if (blockIdx.x != 0) reinterpret_cast<unsigned char*>(words)[blockIdx.x] = 7;
 }
-/// Bytes are read by all blocks, and one of them writes the words.
+/// Reads bytes in all blocks, and writes the words in one of them.
 __global__ void words_of_bytes(const unsigned char* bytes, unsigned* words, unsigned* out) {
   out[blockIdx.x * blockDim.x + threadIdx.x] = bytes[threadIdx.x];
   if (blockIdx.x == 1 && threadIdx.x % 4 == 0) words[threadIdx.x / 4] = threadIdx.x;
@@ -93,7 +94,7 @@ TEST_P(Parts, WholeWordsRaceWithTheirBytes) {
       recorded_launch({.grid = 4, .block = 64}, words_of_bytes, bytes, words.data(), out.data()));
 }
 
-/// Reads bytes that all blocks read more than once, which is no race.
+/// Reads bytes in all blocks, more than once, which is no race.
 __global__ void table(const unsigned char* bytes, unsigned* out) {
   unsigned sum = 0;
   for (unsigned i = 0; i < 64; ++i) sum += bytes[(i * threadIdx.x) % 64] + bytes[i];
@@ -105,12 +106,12 @@ TEST_P(Parts, AllBlocksMayReadBytes) {
   expect_clean(recorded_launch({.grid = 4, .block = 64}, table, bytes.data(), out.data()));
 }
 
-/// Each thread reads its neighbors' elements and its own, and then writes its own.
+/// Reads the neighbors' elements and its own, then writes its own.
 __global__ void in_place(int* x) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x + 1;
   x[i] = x[i - 1] + x[i] + x[i + 1];
 }
-/// All threads read one element, one writes it.
+/// Reads one element in all threads, and writes it in one.
 template <bool Shared>
 __global__ void read_by_all(int* x, unsigned writer) {
   int* one = Shared ? static_cast<int*>(simt::shared_memory()) : x;

@@ -8,7 +8,7 @@ namespace {
 using simt::record::Chip;
 using simt::record::Counters;
 
-/// One SM that holds one block, without shared memory.
+/// Returns a chip with one SM that holds one block, without shared memory.
 Chip small_chip(std::size_t l1_bytes, std::size_t l2_bytes) {
   return {.multiprocessors = 1,
           .threads = 2048,
@@ -51,7 +51,7 @@ TEST(RecordCache, ASecondLoadOfALineHits) {
   EXPECT_EQ(c.l1_evictions + c.l2_evictions, 0u);
 }
 
-/// One warp goes through `lines` lines, so often.
+/// Reads `lines` lines by one warp, `rounds` times.
 __global__ void sweep(const float* in, float* out, int lines, int rounds) {
   const auto lane = static_cast<int>(threadIdx.x);
   float sum = 0;
@@ -69,7 +69,7 @@ TEST(RecordCache, WhatFitsHitsAndWhatDoesNotIsEvicted) {
   EXPECT_EQ(fits.totals.l1_load_hits, 64u * 4);
   EXPECT_EQ(fits.totals.l1_evictions, 0u);
   EXPECT_EQ(fits.totals.dram_read_bytes, 64u * 128);
-  // Four lines: LRU has thrown every line out before it comes again, which L2 has kept.
+  // L1 of four lines: LRU evicts every line before its reuse; L2 keeps all of them.
   const Kernel small =
       on_chip(small_chip(4 * 128, 1 << 20), shape, sweep, in.data(), out.data(), 64, 2);
   EXPECT_EQ(small.totals.l1_load_hits, 0u);
@@ -84,7 +84,7 @@ __global__ void fill(float* out, int lines) {
 
 TEST(RecordCache, L2WritesBackWhatItEvicts) {
   Buffer<float> out(32 * 20);
-  // L2 of one set: 16 lines, of which the last remain.
+  // L2 of one set: 16 lines, of which the last ones remain.
   const Kernel kernel =
       on_chip(small_chip(64 << 10, 16 * 128), {.grid = 1, .block = 32}, fill, out.data(), 20);
   EXPECT_EQ(kernel.totals.l2_evictions, 4u);
@@ -149,7 +149,8 @@ TEST(RecordCache, SharedMemoryTakesOfL1WhatItsBlocksNeed) {
   const Kernel kernel = on_chip(
       Chip{}, {.grid = 2, .block = 32, .shared_bytes = 50 << 10},
       +[](float* to) { to[32 * blockIdx.x + threadIdx.x] = 1; }, out.data());
-  // Four blocks of 51 KiB fit the 228 KiB of an H200's SM: 204 KiB, for which it takes 228 of 256.
+  // Four blocks of 51 KiB fit in the 228 KiB of an H200's SM: 204 KiB, for which it reserves 228 of
+  // 256.
   EXPECT_EQ(kernel.l1_bytes, 28u << 10);
 }
 
@@ -179,7 +180,7 @@ TEST(RecordEfficiency, AtomicsOnOneAddressTakeTurns) {
   EXPECT_EQ(kernel.totals.atomic_rounds, 2u * (8 + 1 + 32));
 }
 
-/// Thread blocks go round so often: the first more often.
+/// Iterates `first` times in block 0 and `others` times in the other blocks.
 __global__ void rounds(int* out, int first, int others) {
   const int count = blockIdx.x == 0 ? first : others;
   for (int i = 0; i < count; ++i) out[64 * blockIdx.x + threadIdx.x] = i;

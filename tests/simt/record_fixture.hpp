@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of recording share: a launch that is recorded, and what to expect of findings.
+// Shared by the tests of recording: a recorded launch, and expectations of findings.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using simt::record::Kind;
 using simt::record::Report;
 using simt::record::Space;
 
-/// Runs under a session, with one OS thread or two.
+/// Runs f under a recording session, with one OS thread or two.
 template <class F>
 Report recorded(F run, simt::record::Options options = {}) {
   simt::record::begin(options);
@@ -35,7 +35,7 @@ Report recorded(F run, simt::record::Options options = {}) {
   return report;
 }
 
-/// A launch of one kernel, recorded.
+/// Launches one kernel and returns the recorder's report.
 template <class... Parameters, class... Arguments>
 Report recorded_launch(const LaunchShape& shape, void (*kernel)(Parameters...),
                        Arguments&&... arguments) {
@@ -55,7 +55,7 @@ inline void expect_clean(const Report& report) {
   EXPECT_TRUE(report.findings.empty()) << all_text(report);
 }
 
-/// One finding of this kind, at a line of this file (0: any).
+/// Expects exactly one finding of this kind, at a line of this file (0: any).
 inline void expect_finding(const Report& report, Kind kind, Space space, int line = 0) {
   for (const Finding& finding : report.findings) {
     if (finding.kind != kind || finding.space != space) continue;

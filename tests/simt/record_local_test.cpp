@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread's own arrays: counted, and in nobody's way. A kernel with many accesses to them between
-// two barriers once made its lanes' requests fall apart.
+// A thread's own arrays: counted, without effect on other accesses. Many accesses to them between
+// two barriers once split the requests of a kernel's lanes.
 #include "tests/simt/record_fixture.hpp"
 
-// What compiled code calls in front of an access beyond an array of known size.
+// Called by compiled code before an access beyond an array of known size.
 extern "C" void rung_simt_bad_index(const char* file, int line, const char* array, long long index);
 
 namespace rung {
@@ -23,7 +23,7 @@ __global__ void scatter(const float* in, float* out, int rounds) {
 }
 
 TEST(RecordLocal, OwnArraysLeaveRequestsWhole) {
-  constexpr int rounds = 1000;  // 2000 accesses of its own: more than a list holds
+  constexpr int rounds = 1000;  // 2000 local accesses: more than a list of the recorder holds
   Buffer<float> in(std::vector<float>(rounds * 64, 1)), out(64);
   const Report report =
       recorded_launch({.grid = 1, .block = 64}, scatter, in.data(), out.data(), rounds);
@@ -34,13 +34,13 @@ TEST(RecordLocal, OwnArraysLeaveRequestsWhole) {
   EXPECT_EQ(kernel.totals.global_load_sectors, 2u * rounds * 4);
   EXPECT_EQ(kernel.active_lanes(), 32.0);
   EXPECT_EQ(kernel.divergent_warps, 0u);
-  // A load and a store of 4 bytes a round and thread at least.
+  // At least a load and a store of 4 bytes per round and thread.
   EXPECT_GE(kernel.totals.local_bytes, 2u * rounds * 64 * 4);
   EXPECT_GE(kernel.totals.local_requests, 2u * rounds * 2);
   for (const auto& line : kernel.lines) EXPECT_TRUE(line.exact) << line.line;
 }
 
-/// The index is within the array, but said not to be, as by code with -fsanitize=bounds.
+/// Reports a valid index as invalid, as code compiled with -fsanitize=bounds would.
 __global__ void past_its_own(float* out) {
   float mine[4] = {};
   if (threadIdx.x == 5) rung_simt_bad_index(__FILE__, 7, "'float [4]'", 4);

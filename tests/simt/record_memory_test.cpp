@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses out of place, and reads of uninitialized memory.
+// Out-of-bounds accesses, and reads of uninitialized memory.
 #include "tests/simt/record_fixture.hpp"
 
 namespace rung {
@@ -83,7 +83,7 @@ TEST(Memory, GlobalMemoryStartsUninitialized) {
   const auto run = [](bool written) {
     return recorded([=] {
       Buffer<int> in(64), out(64);
-      // As cudaMalloc would: no host code may write it.
+      // Like memory of cudaMalloc, which no host code may write.
       simt::record::register_memory({.begin = in.data(), .bytes = 256, .initialized = false});
       Context context = Context::on(Backend::simt, 1);
       if (written) launch(context, {.grid = 2, .block = 32}, fill, in.data(), 64, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// fence.proxy.async between what threads write to shared memory and the copies and tensor cores
-// that use it: each way to forget it is found, each right way is not.
+// fence.proxy.async between threads' writes to shared memory and the copies and tensor cores that
+// use it: each way to forget it is found, and no correct way is reported.
 #include "rung/device/ptx/bulk_copy.hpp"
 #include "rung/device/ptx/thread.hpp"
 #include "rung/device/ptx/wgmma.hpp"
@@ -69,7 +69,7 @@ TEST_P(Proxy, StoresNeedAFence) {
   }
 }
 
-/// The copy writes where threads have written.
+/// Copies to a destination that threads have written.
 __global__ void overwrite(const int* in, int* out, Fence fence) {
   Tile& tile = shared<Tile>();
   const int me = static_cast<int>(threadIdx.x);
@@ -100,8 +100,8 @@ TEST_P(Proxy, LoadsOverWritesNeedAFence) {
   }
 }
 
-/// Passes on data that a copy brings, which needs no fence: neither for threads that read it, nor
-/// for the next copy or a product.
+/// Passes on data that a copy has loaded, which needs no fence: neither for threads that read it,
+/// nor for the next copy or a product.
 __global__ void pass_on(const int* in, int* out, float* product) {
   Tile& tile = shared<Tile>();
   const int me = static_cast<int>(threadIdx.x);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data races: each planted, and its corrected twin, under every thread order.
+// Data races: each planted race and its corrected twin, under every thread order.
 #include <random>
 #include <vector>
 
@@ -180,8 +180,8 @@ TEST_P(Race, WhoReadsAFlagRelaxedNeedsAFence) {
   expect_finding(run(handed_over<Reader::relaxed>), Kind::race, Space::global);
 }
 
-/// Counts in bins, each of which has a lock of its own. Lanes of a warp want locks
-/// of one bin and of several, so that they leave the loop one after another.
+/// Counts in bins, each with its own lock. Lanes of a warp take locks of the same bin and of
+/// different bins, so that they leave the loop one after another.
 __global__ void count_under_locks(const int* x, int n, int bins, int* counts, int* locks) {
   const auto stride = static_cast<int>(gridDim.x * blockDim.x);
   for (auto i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); i < n; i += stride) {
@@ -210,9 +210,10 @@ TEST_P(Race, ALockOrdersWhatIsDoneUnderIt) {
   EXPECT_EQ(sum, n);
 }
 
-/// Lane 1 of the first block does between two steps of lane 0 what lane 0 does not, behind a fence
-/// of its own; a second fence publishes that, too. Both lanes are 1: two numbers keep the compiler
-/// from making two paths of the kernel, and what is likely is between the steps in its code, too.
+/// Writes by lane 1 of the first block between two steps of lane 0, behind a fence of its own; a
+/// second fence publishes this write, too. Both `lane` and `same_lane` are 1: two parameters keep
+/// the compiler from splitting the kernel into two paths, and [[likely]] places the write between
+/// the steps in the code.
 __global__ void publish_between_steps(int* words, int* flag, int* out, unsigned lane,
                                       unsigned same_lane) {
   if (blockIdx.x == 0) {

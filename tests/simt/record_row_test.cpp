@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words that a warp accesses in a row are checked together: one among them that is different must
-// be found as if it were alone, and name the threads that are to blame.
+// Contiguous words that a warp accesses are checked together: a single different word among them
+// must be found as if it were alone, with the right threads.
 #include <algorithm>
 
 #include "tests/simt/record_fixture.hpp"
@@ -15,7 +15,7 @@ class Row : public testing::TestWithParam<std::string> {
 };
 INSTANTIATE_TEST_SUITE_P(Orders, Row, testing::ValuesIn(thread_orders()), order_name);
 
-/// One race, of this thread of the first warp with this one of the second.
+/// Expects one race, between this thread of the first warp and this one of the second.
 void expect_race(const Report& report, unsigned first, unsigned second) {
   ASSERT_EQ(report.findings.size(), 1u) << all_text(report);
   const Finding& race = report.findings[0];
@@ -25,7 +25,8 @@ void expect_race(const Report& report, unsigned first, unsigned second) {
   EXPECT_EQ(sides.second, second) << all_text(report);
 }
 
-/// The first warp reads or writes a row, and one thread of the second an element of that.
+/// Reads or writes a row in the first warp, and accesses one element of it in one thread of the
+/// second.
 template <class T, bool Reads>
 __global__ void one_of_a_row(T* row, T* other, unsigned at, bool barrier) {
   const unsigned lane = threadIdx.x % 32;
@@ -61,7 +62,7 @@ TEST_P(Row, OneHalfOfThoseWritten) { expect_one_of_a_row<short, false>(); }
 TEST_P(Row, OneByteOfThoseRead) { expect_one_of_a_row<unsigned char, true>(); }
 TEST_P(Row, OneByteOfThoseWritten) { expect_one_of_a_row<unsigned char, false>(); }
 
-/// Each thread has an element, which it reads and writes; one of them writes its neighbor's, too.
+/// Reads and writes each thread's element; one thread also writes its neighbor's.
 template <class T>
 __global__ void own_elements(T* row, T* out, unsigned at) {
   const unsigned i = threadIdx.x;
@@ -92,7 +93,7 @@ TEST_P(Row, PairsOfTheirOwn) { expect_own_elements<double>(); }
 TEST_P(Row, HalvesOfTheirOwn) { expect_own_elements<short>(); }
 TEST_P(Row, BytesOfTheirOwn) { expect_own_elements<unsigned char>(); }
 
-/// Several warps, of one block or of many, read a row; the last one writes an element of it.
+/// Reads a row in several warps, of one block or of many; the last warp writes an element of it.
 template <class T, bool Blocks>
 __global__ void read_by_several(T* row, T* out, unsigned at) {
   const unsigned lane = threadIdx.x % 32;
@@ -114,7 +115,7 @@ void expect_several_readers() {
       const Report report =
           recorded_launch(shape, read_by_several<T, Blocks>, row.data(), out.data(), at);
       ASSERT_EQ(report.findings.size(), 1u) << all_text(report);
-      // Whoever is named has accessed the element: lane `at` of its warp.
+      // The reported thread must have accessed the element: lane `at` of its warp.
       EXPECT_EQ(report.findings[0].thread.x % 32, at) << all_text(report);
       EXPECT_EQ(report.findings[0].other_thread.x % 32, at) << all_text(report);
     }
@@ -127,7 +128,7 @@ TEST_P(Row, HalvesThatBlocksRead) { expect_several_readers<short, true>(); }
 TEST_P(Row, BytesThatWarpsRead) { expect_several_readers<unsigned char, false>(); }
 TEST_P(Row, BytesThatBlocksRead) { expect_several_readers<unsigned char, true>(); }
 
-/// A row whose bytes lanes have read, and whose words others write, with or without a barrier.
+/// Reads a row's bytes in some lanes, and writes its words in others, with or without a barrier.
 __global__ void bytes_then_words(unsigned* row, unsigned* out, bool barrier) {
   const unsigned lane = threadIdx.x % 32;
   if (threadIdx.x < 32) out[lane] = reinterpret_cast<const unsigned char*>(row)[lane];
@@ -144,7 +145,7 @@ TEST_P(Row, BytesThatAreReadAndWordsThatAreWritten) {
   EXPECT_EQ(sides.first / 4, sides.second - 32) << all_text(report);
 }
 
-/// All blocks read a row, and one of them writes an element that its thread has read itself.
+/// Reads a row in all blocks; one block writes an element that its thread has also read.
 template <class T>
 __global__ void readers_write(T* row, T* out, unsigned writer, unsigned at) {
   const unsigned lane = threadIdx.x;
@@ -169,7 +170,7 @@ TEST_P(Row, AReaderWritesAWord) { expect_another_reader<int>(); }
 TEST_P(Row, AReaderWritesAHalf) { expect_another_reader<short>(); }
 TEST_P(Row, AReaderWritesAByte) { expect_another_reader<unsigned char>(); }
 
-/// Some blocks read the first words alone, one reads all, and one writes a word of the others.
+/// Reads only the first words in some blocks, all words in one, and writes one of the other words.
 __global__ void longer_and_shorter(int* row, int* out, unsigned writer) {
   const unsigned lane = threadIdx.x;
   const unsigned readers = blockIdx.x == 2 ? 32 : 16;
@@ -189,7 +190,7 @@ TEST_P(Row, WordsOfWhichSomeHaveMoreReaders) {
   }
 }
 
-/// One of the lanes that read the parts of a word has written it, but the others have not.
+/// Reads the parts of a word in several lanes, one of which has written it.
 template <class T>
 __global__ void parts_of_a_word(unsigned* words, T* out, unsigned first, bool barrier) {
   constexpr unsigned parts = sizeof(unsigned) / sizeof(T);
@@ -214,7 +215,7 @@ void expect_parts_of_a_word() {
 TEST_P(Row, HalvesOfAWordThatOneLaneHasWritten) { expect_parts_of_a_word<short>(); }
 TEST_P(Row, BytesOfAWordThatOneLaneHasWritten) { expect_parts_of_a_word<unsigned char>(); }
 
-/// A block reads words and another one their bytes, of which a third one writes one.
+/// Reads words in one block and their bytes in another; a third block writes one of the bytes.
 __global__ void words_and_bytes(unsigned* row, unsigned* out, bool words_first, unsigned at) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(row);
   const unsigned lane = threadIdx.x;
@@ -244,8 +245,8 @@ TEST_P(Row, BlocksThatReadWordsAndBytes) {
   }
 }
 
-/// More accesses than a list of the recorder's holds, and so many atomic operations that each
-/// thread gives way to others in between.
+/// Accesses more than a list of the recorder holds, with so many atomic operations that each thread
+/// yields to others in between.
 __global__ void count_bytes(const unsigned char* bytes, unsigned rounds, unsigned* bins) {
   for (unsigned i = 0; i < rounds; ++i) {
     atomicAdd(&bins[bytes[i * blockDim.x + threadIdx.x]], 1u);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launch waits for: lines of L1, latencies that follow each other, and loads that nvcc
-// merges.
+// Facts that bound a launch's time: L1 lines, dependent latencies, and loads that nvcc merges.
 #include "tests/simt/record_fixture.hpp"
 
 namespace rung {
@@ -27,7 +26,7 @@ TEST(RecordWaits, LoadsBetweenTwoMeetingsAreOneTrip) {
   EXPECT_EQ(waits.longest.exchanges, 1u) << "__syncwarp passes no values";
   EXPECT_EQ(waits.load_sectors.requests[4], 2u);
   EXPECT_EQ(waits.load_sectors.requests[32], 1u);
-  // Which block loads a sector first is a matter of OS threads.
+  // Which block loads a sector first depends on the OS threads.
   const Report three =
       recorded_launch({.grid = 3, .block = 32}, wait_for_loads, x.data(), y.data());
   const simt::record::Trips& trips = three.kernels.at(0).waits.longest;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulator's promises to those who hunt bugs with it: orders are what they say, poison is
-// where nothing was written, copies are late, and results do not depend on OS threads.
+// Guarantees of the simulator for debugging: orders are as specified, unwritten memory is poisoned,
+// copies are late, and results do not depend on OS threads.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -20,7 +20,7 @@ class ScheduleTest : public testing::Test {
   void TearDown() override { simt::set_thread_order({}); }
 };
 
-/// Draws a ticket before and after a barrier: out = the order in which threads ran.
+/// Draws a ticket before and after a barrier: out is the order in which threads ran.
 __global__ void draw_tickets(int* next, int* out) {
   const int me = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int total = static_cast<int>(gridDim.x * blockDim.x);
@@ -77,7 +77,7 @@ TEST_F(ScheduleTest, OrdersAreRead) {
   }
 }
 
-/// Wrong without its barrier: thread i reads what thread i + 1 writes.
+/// Lacks a barrier: thread i reads the element that thread i + 1 writes.
 __global__ void missing_barrier(int* out) {
   struct Values {
     int at[64];
@@ -128,7 +128,7 @@ __global__ void watch_copies(const float* first, const float* second, float* out
   ptx::async_wait<0>();
   look();
   ptx::async_copy<4>(slots[0].value, second);
-  ptx::async_wait<0>();  // not committed: not waited for
+  ptx::async_wait<0>();  // not committed, so the wait does not cover it
   look();
   ptx::async_wait_all();
   look();
@@ -142,7 +142,7 @@ TEST_F(ScheduleTest, CopiesLandWhenTheyAreWaitedForAndNotBefore) {
   EXPECT_EQ(out.values(), (std::vector<float>{-1, -1, -1, -1, -1, -1, 1, -1, 1, 2, 1, 2, 2, 2}));
 }
 
-/// A thread sees its own copies after its wait; those of others are theirs to wait for.
+/// Waits in thread 0 only: a wait covers a thread's own copies, not those of other threads.
 __global__ void wait_is_each_threads_own(const float* in, float* out) {
   Slot* slots = reinterpret_cast<Slot*>(&shared<Slot>());
   ptx::async_copy<16>(slots[threadIdx.x].value, in);
@@ -164,7 +164,7 @@ TEST_F(ScheduleTest, AForgottenWaitLeavesPoison) {
   EXPECT_TRUE(std::isnan(out.values()[1]));
 }
 
-/// Ends without waiting for what it copies; the next block waits for everything it has.
+/// Exits without waiting for its copies; the next block waits for all of its own.
 __global__ void leave_copies_behind(const float* in, float* out) {
   Slot* slot = &shared<Slot>();
   if (blockIdx.x == 0) {
@@ -183,7 +183,7 @@ TEST_F(ScheduleTest, CopiesOfAnEndedThreadNeverLand) {
   EXPECT_TRUE(std::isnan(out.values()[0]));
 }
 
-/// Leaves its mark in shared memory, where the next block must not find it.
+/// Writes a mark to shared memory, where the next block must not find it.
 __global__ void look_at_shared(unsigned* out, int words) {
   unsigned* memory = reinterpret_cast<unsigned*>(&shared<Slot>());
   unsigned seen = 0xffffffffu;
@@ -203,7 +203,7 @@ TEST_F(ScheduleTest, MemoryIsPoisonedAtAllocationAndAtEachBlock) {
   EXPECT_EQ(out.values(), std::vector<unsigned>(5, 0xffffffffu));
 }
 
-/// Reads a lane that is not there.
+/// Shuffles from a lane that does not exist.
 __global__ void read_absent_lane(float* out) {
   if (threadIdx.x < 4) out[threadIdx.x] = __shfl_down_sync(0xfu, 1.0f, 1);
 }
@@ -217,7 +217,8 @@ TEST_F(ScheduleTest, AnAbsentLaneReadsAsPoison) {
   EXPECT_TRUE(std::isnan(got[3]));
 }
 
-/// Rounds differently in every other order of summation within a block; blocks are independent.
+/// Sums in an order that depends on the thread, so that any change of order rounds differently;
+/// blocks are independent.
 __global__ void mixed_work(const float* in, float* out) {
   struct Values {
     float at[96];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast the simulated GPU is, with and without its recorder. Not a test: nothing is asserted.
+// Speed of the simulated GPU, with and without its recorder. Not a test: nothing is asserted.
 // `speed_simt [gemm|tiled|switches|shuffles|accesses ...] [--threads N] [--rounds N]`; built by
-// `ninja speed_simt`. Each scenario is run plain, counting, and counting and checking.
+// `ninja speed_simt`. Each scenario runs plain, counting, and counting and checking.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -18,9 +18,9 @@
 namespace rung {
 namespace {
 
-constexpr int n = 256;  // of the products
+constexpr int n = 256;  // extent of the products
 
-/// One thread per element of c, n x n: 2 n accesses of global memory each.
+/// Computes one element of c, n x n, per thread: 2 n accesses to global memory each.
 __global__ void naive_gemm(const float* a, const float* b, float* c) {
   const int row = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -50,7 +50,7 @@ __global__ void tiled_gemm(const float* a, const float* b, float* c) {
   c[row * n + column] = sum;
 }
 
-/// Barriers alone: each is a switch a thread.
+/// Waits at barriers only: each is one switch per thread.
 __global__ void barriers(int count) {
   for (int i = 0; i < count; ++i) __syncthreads();
 }
@@ -61,15 +61,15 @@ __global__ void shuffles(int count, int* out) {
   out[blockIdx.x * blockDim.x + threadIdx.x] = value;
 }
 
-/// Each thread goes over and over its own 64 words.
+/// Accesses each thread's own 64 words repeatedly.
 __global__ void accesses(float* memory, int count) {
   float* const mine = memory + blockIdx.x * blockDim.x + threadIdx.x;
   const unsigned stride = gridDim.x * blockDim.x;
   for (int i = 0; i < count; ++i) mine[i % 64 * stride] += 1;
 }
 
-/// Each thread writes 60 words of its own over and over, which no other reads. A line more than a
-/// power of two apart, so that they do not all fall into one set of the cache.
+/// Writes 60 words per thread repeatedly, which no other thread reads. Rows are a power of two plus
+/// a cache line apart, so that they do not map to one cache set.
 __global__ void stores(float* memory, int count) {
   float* const mine = memory + blockIdx.x * blockDim.x + threadIdx.x;
   const unsigned stride = gridDim.x * blockDim.x + 32;

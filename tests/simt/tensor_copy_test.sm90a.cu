@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor maps and copies: boxes of tensors of 1 to 5 axes, over every edge, swizzled and back.
+// Tensor maps and copies: boxes of tensors of 1 to 5 axes, across every edge, swizzled and back.
 #include "rung/device/ptx/tensor_copy.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct At {
   int at[N];
 };
 
-/// Loads one box and copies shared memory out as it is.
+/// Loads one box and copies shared memory to `out` unchanged.
 template <int N>
 __global__ void load_box(const __grid_constant__ TensorMap map, At<N> where, int bytes,
                          unsigned char* out) {
@@ -58,7 +58,7 @@ __global__ void store_box(const __grid_constant__ TensorMap map, At<N> where, in
   }
 }
 
-/// A row-major view with its rows padded to `pitch` elements.
+/// Returns a row-major view with its rows padded to `pitch` elements.
 template <int N>
 View<float, N> padded_view(float* data, const std::int64_t (&shape)[N], std::int64_t pitch) {
   View<float, N> view;
@@ -72,7 +72,8 @@ View<float, N> padded_view(float* data, const std::int64_t (&shape)[N], std::int
   return view;
 }
 
-/// Calls f(element of the box, whether it exists, offset in the tensor). Rows of `inner` elements.
+/// Calls f(element of the box, whether it exists, offset in the tensor). Rows have `inner`
+/// elements.
 template <int N, class F>
 void for_each_in_box(const View<float, N>& view, std::int64_t inner, const int (&box)[N],
                      const int (&at)[N], F f) {
@@ -117,11 +118,11 @@ void expect_boxes(Context& c, const std::int64_t (&shape)[N], const int (&box)[N
           << N << " axes, element " << i;
     });
 
-    // The copy engine stores no box that starts in front of the tensor.
+    // The copy engine stores no box that starts before the tensor.
     if (std::any_of(place.at, place.at + N, [](int at) { return at < 0; })) continue;
     launch(c, {.block = 32, .shared_bytes = sizeof(Box)}, store_box<N>, map, place, elements);
     std::vector<float> want = values;
-    const std::int64_t stored = (inner + 3) / 4 * 4;  // whole pieces of 16 bytes
+    const std::int64_t stored = (inner + 3) / 4 * 4;  // multiples of 16 bytes
     for_each_in_box(view, stored, box, place.at, [&](int i, bool exists, std::int64_t offset) {
       if (exists) want[static_cast<std::size_t>(offset)] = static_cast<float>(1 + i);
     });
@@ -227,8 +228,8 @@ TEST_P(TensorCopyTest, ATransposeOfRaggedMatrices) {
   }
 }
 
-/// Each block of a cluster fetches some rows of the tile for all; of a tensor of three axes, of its
-/// second matrix.
+/// Fetches some rows of the tile in each block of a cluster, for all blocks; of a tensor of three
+/// axes, from its second matrix.
 template <int Axes>
 __global__ void share_tile(const __grid_constant__ TensorMap map, float* out) {
   struct Tile {
@@ -281,7 +282,7 @@ TEST_P(TensorCopyTest, MulticastOfThreeAxes) {
   }
 }
 
-/// TF32 keeps ten of 23 mantissa bits.
+/// Checks that TF32 keeps ten of 23 mantissa bits.
 TEST_P(TensorCopyTest, RoundsToTf32WhereTheMapSaysSo) {
   const std::vector<float> given{0x1.0p0f,    0x1.002p0f,  0x1.003p0f,   -0x1.003p0f,
                                  0x1.ffdfp9f, 0x1.fff0p9f, 0x1.001fp-7f, 0x1.0021p-7f};
@@ -296,7 +297,7 @@ TEST_P(TensorCopyTest, RoundsToTf32WhereTheMapSaysSo) {
            At<1>{{0}}, 64, reinterpret_cast<unsigned char*>(out.data()));
     const std::vector<float> got = out.values();
     for (std::size_t i = 0; i < 16; ++i) {
-      // A tie goes away from zero, or to even: 1 + 2^-11 may become either.
+      // A tie may round away from zero or to even: 1 + 2^-11 may become either.
       if (rounds && i == 1 && got[i] == 0x1.0p0f) continue;
       EXPECT_EQ(got[i], i >= 8 ? 0.0f : rounds ? rounded[i] : given[i]) << i << ", " << rounds;
     }

@@ -24,7 +24,7 @@ RUNG_HD constexpr int share(int block, int row, int column) {
   return (5 * block + 3 * row + 7 * column) % 11;
 }
 
-/// Every block combines its own box with the tensor's at (1, 16), which hangs over both edges.
+/// Combines every block's own box with the tensor's at (1, 16), which exceeds both edges.
 template <class T, ptx::TensorReduction Reduction>
 __global__ void reduce(const __grid_constant__ TensorMap map) {
   Box<T>& box = shared<Box<T>>();
@@ -118,7 +118,7 @@ struct Pixels {
   ptx::MemoryBarrier full;
 };
 
-/// Copies one im2col box and takes the swizzle off.
+/// Copies one im2col box and removes the swizzle.
 template <int N, class T>
 __global__ void take(const __grid_constant__ TensorMap map, View<const int, 1> start,
                      View<const int, 1> taps, T* out, int pixels, int channels, int chunks) {
@@ -148,7 +148,7 @@ struct Case {
   Swizzle swizzle;
 };
 
-/// Base pixels in order, by counting all of them; then the one `taps` further on.
+/// Expects the base pixels in order, found by counting all of them, each shifted by `taps`.
 template <int N>
 void expect_pixels(Context& c, const int (&shape)[N], const Case& one) {
   std::int64_t extents[5], strides[5], count = 1;
@@ -176,7 +176,7 @@ void expect_pixels(Context& c, const int (&shape)[N], const Case& one) {
          View<const int, 1>{dtaps.data(), {N - 2}, {1}}, out.data(), window.pixels, window.channels,
          chunks);
   const std::vector<float> got = out.values();
-  // Axes of one spatial extent stand in for those that are not there.
+  // Axes that the tensor lacks have an extent of 1.
   struct Axis {
     int begin, end, step, tap;
   } axes[3] = {{0, 1, 1, 0}, {0, 1, 1, 0}, {0, 1, 1, 0}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shuffles, votes, matches and reductions of a warp, against what the PTX manual says they give.
+// Shuffles, votes, matches and reductions of a warp, against the definitions of the PTX manual.
 #include <bit>
 
 #include "rung/device/ptx.hpp"
@@ -76,8 +76,8 @@ TEST_P(WarpTest, ShufflesKeepAllBitsOfTheirTypes) {
   }
 }
 
-/// The halves of a warp work apart, each a different number of times, then together; the block
-/// has a warp that is not full.
+/// Shuffles in each half of a warp, a different number of times, then in the whole warp; the block
+/// has a partial warp.
 __global__ void parts(int* out) {
   const int me = static_cast<int>(threadIdx.x);
   const int lane = me % 32;
@@ -92,7 +92,7 @@ __global__ void parts(int* out) {
 }
 
 TEST_P(WarpTest, PartsOfAWarpMeetUnderTheirOwnMasks) {
-  constexpr int threads = 48;  // the second warp is half there: its full mask means those 16
+  constexpr int threads = 48;  // the second warp is half full: its full mask means its 16 lanes
   Context c = context();
   Buffer<int> out(threads);
   launch(c, {.block = threads}, parts, out.data());
@@ -102,7 +102,8 @@ TEST_P(WarpTest, PartsOfAWarpMeetUnderTheirOwnMasks) {
   }
 }
 
-/// Lanes 4 to 7 meet lane 8 first, which is late, while 0 to 3 already wait for 4 to 7.
+/// Shuffles first among lanes 4 to 8, of which lane 8 is late, while 0 to 3 already wait for 4 to
+/// 7.
 __global__ void overlapping_masks(int* out) {
   const int lane = static_cast<int>(threadIdx.x);
   int value = lane;
@@ -218,7 +219,7 @@ struct Exchange {
   int value[32];
 };
 
-/// Lanes pass values through shared memory with nothing but __syncwarp between.
+/// Passes values between lanes through shared memory, with only __syncwarp in between.
 __global__ void through_shared_memory(int* out) {
   Exchange& exchange = shared<Exchange>();
   const int lane = static_cast<int>(threadIdx.x);
@@ -245,7 +246,7 @@ TEST_P(WarpTest, SyncwarpOrdersSharedMemory) {
   EXPECT_EQ(out.values(), want);
 }
 
-/// Lanes of one branch add up under the mask of those that are active there.
+/// Counts the lanes of one branch by the mask of the lanes that are active in it.
 __global__ void aggregated(unsigned* counters, int* lanes) {
   const int me = static_cast<int>(threadIdx.x);
   lanes[me] = ptx::lane_index();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which addresses a matrix descriptor means, right or wrong: odd strides, starts within a
-// swizzle's pattern, patterns that begin at another line. What the simulator multiplies by, a chip
-// must, too.
+// Addresses that a matrix descriptor stands for, valid or not: odd strides, starts within a
+// swizzle's pattern, patterns that begin at another line. The simulator and a GPU must use the same
+// elements.
 #include <cstdint>
 
 #include "rung/device/ptx/bulk_copy.hpp"
@@ -25,7 +25,7 @@ struct Descriptor {
   int leading, stride, line, start;
 };
 
-/// Reads A, 64 x 16, by multiplying it with the identity. Elements hold seven bits of their number.
+/// Reads A, 64 x 16, by multiplying it by the identity. Elements hold seven bits of their index.
 template <bool Turned>
 __global__ void __launch_bounds__(128) read_a(Descriptor how, int shift, float* out) {
   constexpr ptx::WgmmaOptions options{.a = Turned ? ptx::Major::mn : ptx::Major::k};
@@ -71,7 +71,7 @@ int place_of(const Descriptor& how, bool turned, int row, int k) {
   }
   if (none) return at;
   const int line = at / 128 - how.line;
-  const int lines = width / 16;  // as many take part as there are chunks in a row
+  const int lines = width / 16;  // lines of the pattern: as many as chunks per row
   return at ^ ((line & 7 & (lines - 1)) * 16);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Misuse of wgmma and of registers: what forgets to wait sees old sums, what overwrites operands
-// too early multiplies the new ones, and what cannot be right is reported.
+// Misuse of wgmma and of registers: without a wait old sums are seen, operands overwritten too
+// early are multiplied with their new values, and errors are reported.
 #include <cstdint>
 
 #include "rung/device/ptx/bulk_copy.hpp"
@@ -20,7 +20,7 @@ struct Tiles {
 };
 constexpr LaunchShape shape{.block = 128, .shared_bytes = sizeof(Tiles)};
 
-/// All ones: every sum of an instruction is 16.
+/// Fills a tile with ones: every sum of an instruction is 16.
 __device__ ptx::MatrixDescriptor fill(void* tile, int rows, float value = 1.0f) {
   auto* elements = static_cast<std::uint16_t*>(tile);
   for (int i = static_cast<int>(threadIdx.x); i < rows * 64; i += 128) {
@@ -62,7 +62,7 @@ TEST_P(WgmmaFailureTest, ResultsAreLate) {
   EXPECT_EQ(out.values(), all(17));
   launch(c, shape, multiply<Fault::no_wait>, out.data());
   EXPECT_EQ(out.values(), all(1));
-  if (GetParam().starts_with("random")) return;  // half are early there
+  if (GetParam().starts_with("random")) return;  // half of the copies are early
   launch(c, shape, multiply<Fault::early_write>, out.data());
   EXPECT_EQ(out.values(), all(33));
 }
@@ -79,7 +79,7 @@ TEST_P(WgmmaFailureTest, FencesWaitsAndWholeWarpgroups) {
   expect_failure(small, multiply<Fault::none>, {"fewer than 128 threads"}, out.data());
 }
 
-/// One warp stays away, or gives another descriptor, or one that leads astray.
+/// Makes one warp exit, or pass another descriptor, or all pass an invalid one.
 __global__ void disagree(int how) {
   Tiles& tiles = shared<Tiles>();
   auto a = fill(tiles.a, 64);
@@ -100,7 +100,7 @@ TEST_P(WgmmaFailureTest, WarpgroupsAgree) {
   expect_failure(shape, disagree, {"outside the block's shared memory", "matrix descriptors"}, 2);
 }
 
-/// A producer and two consumers of 168 registers each at first: 24 + 2 * 240 are 504.
+/// Moves registers between a producer and two consumers of 168 each: 24 + 2 * 240 are 504.
 template <int Kept, int Claimed>
 __global__ void __launch_bounds__(384, 1) hand_over(float* out) {
   if (threadIdx.x < 128) {
@@ -118,7 +118,7 @@ TEST_P(WgmmaFailureTest, RegistersMustBeThere) {
   expect_failure({.block = 384}, hand_over<32, 240>, {"deadlock", "claim_registers"}, out.data());
 }
 
-/// Chains: groups in flight, an accumulator that two of them add to, another between.
+/// Chains products: groups in flight, an accumulator of two of them, and another in between.
 __global__ void pipelined(float* out) {
   Tiles& tiles = shared<Tiles>();
   const auto a = fill(tiles.a, 64), b = fill(tiles.b, 8);

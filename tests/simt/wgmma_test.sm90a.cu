@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // wgmma against plain products: every width, every type, every layout of the operands in shared
-// memory, and A in registers. Values are small whole numbers, whose sums are exact in any order:
-// every bit must agree, on the chip as in the simulator.
+// memory, and A in registers. Values are small integers, whose sums are exact in any order: every
+// bit must agree, on GPUs and in the simulator.
 #include "rung/device/ptx/wgmma.hpp"
 
 #include <type_traits>
@@ -15,7 +15,7 @@ namespace {
 class WgmmaTest : public HopperTest {};
 
 constexpr int rows_of_a = 64;
-constexpr int row_bytes = 128;  // of K: four instructions
+constexpr int row_bytes = 128;  // per row along K: four instructions
 
 template <class T>
 using Stored = std::conditional_t<std::is_same_v<T, ptx::tf32>, float, T>;
@@ -27,7 +27,7 @@ struct Layout {
   int rows = 0;
   Swizzle swizzle = Swizzle::none;
   ptx::Major major = ptx::Major::k;
-  bool along_k = false;  // without swizzle: pieces along K are neighbors, not those along the rows
+  bool along_k = false;  // without swizzle: pieces are contiguous along K instead of along the rows
   int element = 2;
 };
 
@@ -37,7 +37,7 @@ RUNG_HD constexpr int width(Swizzle swizzle) {
 RUNG_HD constexpr int swizzled_by(Swizzle swizzle, int offset) {
   return offset ^ ((offset >> 3) & (width(swizzle) - 16));
 }
-/// Rows, or elements along K, that one panel or piece holds.
+/// Returns the rows, or elements along K, of one panel or piece.
 RUNG_HD constexpr int panel(const Layout& at) { return width(at.swizzle) / at.element; }
 RUNG_HD constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
 RUNG_HD constexpr int tile_bytes(const Layout& at) {
@@ -45,7 +45,7 @@ RUNG_HD constexpr int tile_bytes(const Layout& at) {
   return rows * row_bytes;
 }
 
-/// Strides from the tile's begin to an element, and to an instruction's operand.
+/// Strides of a descriptor, and the step between the operands of consecutive instructions.
 struct Strides {
   int leading, stride, step;  // step: to the next 32 bytes of K
 };
@@ -93,7 +93,7 @@ __device__ void put(unsigned char* tile, const Layout& at, const Stored<T>* valu
   }
 }
 
-/// A's registers for the instruction at this element of K.
+/// Loads A's registers for the instruction at element k0 of K.
 template <class T>
 __device__ void take_registers(std::uint32_t (&a)[4], const Stored<T>* values, int k0) {
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
@@ -110,7 +110,7 @@ struct Tiles {
   alignas(1024) unsigned char b[256 * row_bytes + 8192];
 };
 
-// Options as a number: nvcc takes no structure in a kernel's name.
+// Options as a number: nvcc supports no structure in a kernel's name.
 enum { plain = 0, mn_a = 1, mn_b = 2, negated_a = 4, negated_b = 8 };
 constexpr ptx::WgmmaOptions options_of(int bits) {
   return {(bits & mn_a) != 0 ? ptx::Major::mn : ptx::Major::k,
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(128)
   ptx::wgmma_fence(sums);
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
-    // Two of three tests add to what is there, one starts anew.
+    // Two of three tests add to existing sums, one starts from zero.
     const bool accumulate = k > 0 || N % 3 != 0;
     const auto at_b = ptx::advanced(db, step_to(layout_b, k));
     if constexpr (FromRegisters) {
@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(128)
   }
 }
 
-/// Whole numbers, small enough for every type, and no pattern that a permutation keeps.
+/// Returns small integers, valid in every type, in a pattern that no permutation preserves.
 template <class T>
 std::vector<Stored<T>> numbers(int rows, unsigned seed) {
   std::vector<Stored<T>> values;
@@ -276,8 +276,8 @@ TEST_P(WgmmaTest, EveryMajorAndSwizzle) {
   }
 }
 
-/// 64 x 64 elements, one group an instruction: each is waited for while the next, which adds to the
-/// same sums, is in flight. So pipelines keep the tensor cores busy.
+/// Multiplies 64 x 64 elements, one group per instruction: waits for each group while the next one,
+/// which adds to the same sums, is in flight. Pipelines keep the tensor cores busy this way.
 __global__ void __launch_bounds__(128)
     product_in_groups(const bf16* a, const bf16* b, float* d, Layout layout, int rounds) {
   Tiles& tiles = shared<Tiles>();
@@ -331,7 +331,7 @@ TEST_P(WgmmaTest, SumsOfAGroupInFlightGoOnFromOneThatWasWaitedFor) {
   }
 }
 
-/// `instructions` products of ones, all into the same sums.
+/// Adds `instructions` products of ones to the same sums.
 __global__ void __launch_bounds__(128) sum_of_ones(float* d, int instructions) {
   Tiles& tiles = shared<Tiles>();
   const auto one = e4m3(1.0F).bits;
@@ -352,7 +352,7 @@ __global__ void __launch_bounds__(128) sum_of_ones(float* d, int instructions) {
   if (threadIdx.x == 0) *d = sums[0];
 }
 
-/// 14 bits: beside 2^14, ones are lost.
+/// Checks that sums keep 14 bits: added to 2^14, ones are lost.
 TEST_P(WgmmaTest, SumsOfSmallFloatsKeep14Bits) {
   Context c = context();
   Buffer<float> sum(std::size_t{1});
@@ -363,7 +363,7 @@ TEST_P(WgmmaTest, SumsOfSmallFloatsKeep14Bits) {
   EXPECT_EQ(ones(1), 32);
   EXPECT_EQ(ones(512), 16384);
 #if defined(__CUDACC__)
-  // In which order a chip adds is not documented.
+  // The order of additions on a GPU is undocumented.
   EXPECT_GE(ones(520), 16384);
   EXPECT_LE(ones(520), 520 * 32);
 #else

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles of matrix operands: what the copy engine writes is where SwizzledTile says, as a whole or
-// in parts, and wgmma multiplies it; a ring of stages hands tiles from one thread to a warpgroup.
+// Tiles of matrix operands: the copy engine writes elements where SwizzledTile expects them, as a
+// whole or in parts, and wgmma multiplies the tile; a ring of stages passes tiles from one thread
+// to a warpgroup.
 #include "rung/device/wgmma_tile.hpp"
 
 #include <vector>
@@ -25,7 +26,7 @@ struct Layout {
   StageRing<ring_stages> ring;
 };
 
-/// Copies a tile out element by element, as SwizzledTile finds it.
+/// Copies a tile out element by element, by SwizzledTile's addresses.
 template <class T, bool KMajor>
 __global__ void __launch_bounds__(128)
     read_tile(const __grid_constant__ TensorMap map, int first_row, int first_k, T* out) {
@@ -60,7 +61,7 @@ View<const T, 3> matrix_view(const T* data, std::int64_t lines, std::int64_t len
   return view;
 }
 
-/// 200 rows by 96 of k; the tile hangs over both ends.
+/// Loads 200 rows by 96 of k; the tile exceeds both ends.
 template <class T, bool KMajor>
 void expect_places(Context& c) {
   constexpr int all_rows = 200, all_k = 96, first_row = 96, first_k = 64;
@@ -99,7 +100,7 @@ TEST_P(WgmmaTileTest, ElementsLieWhereSwizzledTileSays) {
   expect_places<float, true>(c);
 }
 
-/// 64 x 128 sums over several tiles of k: a warp fetches, a warpgroup multiplies.
+/// Computes 64 x 128 sums over several tiles of k: one warp fetches, a warpgroup multiplies.
 template <bool KMajorA, bool KMajorB>
 __global__ void __launch_bounds__(256)
     multiply(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, int tiles,
