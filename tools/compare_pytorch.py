@@ -29,7 +29,7 @@ EPOCHS = 5
 
 
 def compare(what, got, wanted, bound, failures):
-    """Returns the largest difference, in units of the largest element."""
+    """Prints the largest difference, in units of the largest element; above `bound` adds `what` to failures."""
     wanted = wanted.detach().numpy()
     error = float(np.max(np.abs(got - wanted)) / max(float(np.max(np.abs(wanted))), 1e-30))
     print(f"{what:44} {error:9.2e}{'' if error <= bound else '   TOO FAR'}")

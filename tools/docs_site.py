@@ -216,7 +216,7 @@ class Page(html.parser.HTMLParser):
 
 
 def wrong_links(site):
-    """Returns complaints about the links of the pages below a folder: missing targets and anchors, and files that a
+    """Yields complaints about the links of the pages below a folder: missing targets and anchors, and files that a
     page loads from elsewhere."""
     pages = {path: Page(path) for path in sorted(site.rglob("*.html"))}
     for path, page in pages.items():

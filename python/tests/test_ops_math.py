@@ -13,7 +13,7 @@ UNIT = {np.dtype(np.float16): 2.0**-11, np.dtype(np.float32): 2.0**-24, np.dtype
 
 
 def close(result, exact, units, scale=None):
-    """Returns whether |result - exact| <= units u scale, plus one rounding to the result's type."""
+    """Asserts |result - exact| <= units u scale, plus one rounding to the result's type."""
     assert result.shape == exact.shape
     unit = UNIT[result.dtype]
     work = min(unit, 2.0**-24)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions that gemm, conv and pool apply to their results last, for differential.py."""
+"""Activations in the epilogues of gemm, conv and pool, for differential.py."""
 import math
 
 import numpy as np
@@ -9,7 +9,7 @@ ERFC = np.vectorize(math.erfc, otypes=[float])
 
 
 def normal_distribution(x):
-    """Returns Phi. The rounding of erfc's argument, which x^2 would multiply, is made up for to the first order."""
+    """Returns Phi, with a first-order correction for the rounding of erfc's argument, which x^2 would amplify."""
     exact = -np.clip(x, -50, 50) * np.sqrt(np.longdouble(0.5))
     rounded = exact.astype(np.float64)
     slope = -2 / math.sqrt(math.pi) * np.exp(-rounded * rounded)
@@ -17,7 +17,7 @@ def normal_distribution(x):
 
 
 def gelu(x):
-    """x times the normal distribution; 0 at -infinity."""
+    """Returns x Phi(x); 0 at -infinity."""
     return np.where(x < -40, 0, x * normal_distribution(x))
 
 
@@ -27,14 +27,15 @@ def sigmoid(x):
 
 
 def activated(name, values, bound, dtype):
-    """Returns f(values) and what it may be off by: a few units in the last place, and what values are off by."""
+    """Returns f(values) and their error bound: a few units in the last place, plus the propagated bound of the
+    values."""
     if name == "NONE":
         return values, bound
     values = np.asarray(values, np.float64)
     made = {"RELU": lambda v: np.where(v < 0, 0, v), "GELU": gelu, "SIGMOID": sigmoid, "TANH": np.tanh}[name](values)
     steepest = 1.13 if name == "GELU" else 1.0
     relative = 0 if name == "RELU" else 16 * dtype.unit + (2.0**-16 if dtype.has_small_range else 0)
-    if name == "GELU":  # rounding the argument of erfc
+    if name == "GELU":  # the rounding of erfc's argument
         relative = relative + np.where(np.isfinite(values), values * values, 0) * dtype.unit
-    # Below the smallest normal number gelu may lose its digits, or be 0.
+    # Below the smallest normal number gelu may lose digits, or underflow to 0.
     return made, steepest * bound + relative * np.abs(made) + dtype.arithmetic_normal

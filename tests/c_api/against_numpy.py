@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls each operator through librung.so by ctypes, as a Python program without other packages would, with NumPy's
-arrays, strided ones too, and compares with NumPy. Structures and enumerations are read from the headers.
+"""Calls each operator through librung.so by ctypes, as a Python program without rung's package would, with NumPy's
+arrays, also strided ones, and compares with NumPy. Structures and enumerations are read from the headers.
 
 usage: against_numpy.py SOURCE LIBRUNG OPERATOR...
 """
@@ -23,14 +23,14 @@ DTYPES = {np.dtype(name): f"RUNG_{code}" for name, code in
 
 
 class Api:
-    """librung.so with what the headers declare."""
+    """librung.so with the declarations of the headers."""
 
     def __init__(self, library):
         self.library = ctypes.CDLL(library)
         self.library.rung_last_error.restype = ctypes.c_char_p
         self.types, self.constants = dict(PLAIN), {}
         self.types |= {f"int[{count}]": ctypes.c_int * count for count in (2, 3)}
-        # Of all operators, built or not: conv's and pool's options have gemm's activation.
+        # Of all operators, whether built or not: options of conv and pool include gemm's activation.
         texts = [path.read_text()
                  for path in [SOURCE / "rung/c/api.h"] + sorted(SOURCE.glob("rung/ops/*/*.h"))]
         for text in texts:
@@ -51,7 +51,7 @@ class Api:
             raise RuntimeError(f"status {status}: {self.library.rung_last_error().decode()}")
 
     def tensor(self, array):
-        """Describes an array's memory; the description keeps what it points to. Of a type that NumPy lacks: an object
+        """Describes an array's memory; the description keeps the array alive. For a type that NumPy lacks: an object
         with the array as `stored` and the type as `code`."""
         code = array.code if hasattr(array, "stored") else DTYPES[array.dtype]
         array = getattr(array, "stored", array)
@@ -172,7 +172,7 @@ def attention(api):
         "attention", scale=0.5, causal=1, key_lengths=lengths, lse=lse))
     scores = 0.5 * q @ k.repeat(2, axis=1).swapaxes(2, 3)
     for b, length in enumerate(lengths):
-        # Query i of the last 5 sees the keys up to its own.
+        # Query i of the last 5 attends to the keys up to its own position.
         scores[b, :, np.arange(7) > np.arange(5)[:, None] + (length - 5)] = -np.inf
     weights = np.exp(scores)
     total = weights.sum(axis=3)
@@ -227,7 +227,7 @@ def norm_backward(api):
 
 
 def windows(x, size, stride):
-    """The windows of the last two axes of x, as two axes more."""
+    """Returns the windows of the last two axes of x, as two additional axes."""
     return np.lib.stride_tricks.sliding_window_view(x, (size, size), axis=(2, 3))[:, :, ::stride, ::stride]
 
 
@@ -307,7 +307,7 @@ def stencil(api):
         api.call("stencil_separable", x, across, down, None, y,
                  options=api.options("stencil", edge=f"RUNG_EDGE_{edge}"))
         agree(f"separable {edge}", y, (of_x * np.outer(down, across)).sum(axis=(3, 4)))
-    # x[i - 2], twice.
+    # x[i - 2], applied twice.
     line, moved = random(20), np.empty(20, np.float32)
     api.call("stencil", line, np.ones(1, np.float32), moved)
     agree("one", moved, line, 0)
@@ -317,7 +317,7 @@ def stencil(api):
 
 
 def blurred(x, weights):
-    """Of H x W x C, by the weights of a window's row and column alike; the border is repeated."""
+    """Blurs H x W x C by the same weights along rows and columns; the border is repeated."""
     radius = len(weights) // 2
     padded = np.pad(x, ((radius, radius), (radius, radius), (0, 0)), mode="edge")
     seen = np.lib.stride_tricks.sliding_window_view(padded, (len(weights), len(weights)), axis=(0, 1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls whose tensors share memory, for differential.py: in place where an operator allows it, refused elsewhere."""
+"""Calls whose tensors share memory, for differential.py: in place if an operator allows it, otherwise rejected."""
 import numpy as np
 from comparison import Wrong, same_bits
 
@@ -7,14 +7,15 @@ INVALID_ARGUMENT = 1
 
 
 def replaced(tensors, given, changes):
-    """Returns tensors and options with some tensors exchanged for others: pairs of an old and a new one."""
+    """Returns tensors and options with some tensors replaced, given as pairs of an old and a new one."""
     def new(tensor):
         return next((after for before, after in changes if before is tensor), tensor)
     return [new(tensor) for tensor in tensors], {name: new(value) for name, value in given.items()}
 
 
 def repeat_in_place(case, function, tensors, options, given, pairs):
-    """Makes the call with a result in an input's memory, and with both apart but laid out alike: the same bits."""
+    """Expects the same bits from a call with a result in an input's memory as with separate memory of the same
+    layout."""
     fitting = [(result, source) for result, source in pairs
                if result is not None and source is not None and result.shape == source.shape
                and result.dtype is source.dtype and result.size and result.initial is None]
@@ -44,14 +45,15 @@ def repeat_in_place(case, function, tensors, options, given, pairs):
 
 
 def span(tensor):
-    """Returns the byte distance of the lowest element from the first one, and the bytes from lowest to highest."""
+    """Returns the byte offset of the lowest element from the first one, and the bytes from lowest to highest."""
     steps = [step * (n - 1) for step, n in zip(tensor.stored.strides, tensor.shape)]
     low = sum(step for step in steps if step < 0)
     return low, sum(step for step in steps if step > 0) - low + tensor.dtype.itemsize
 
 
 def refuse_overlap(case, function, tensors, options, given, pairs):
-    """Makes the call with a result that partly lies in another tensor's memory: an error, and nothing is touched."""
+    """Expects an error, and unchanged memory, from a call with a result that partly overlaps another tensor's
+    memory."""
     everything = [t for t in (*tensors, *given.values()) if hasattr(t, "written") and t.size]
     results = [t for t in everything if t.written]
     others = [t for t in everything]
@@ -62,7 +64,7 @@ def refuse_overlap(case, function, tensors, options, given, pairs):
     if other is result:
         return
     (low, byte_count), (other_low, other_bytes) = span(result), span(other)
-    # The result begins within the other tensor, behind its first element, or ends within it.
+    # The result begins within the other tensor, after its first element, or ends within it.
     step = result.dtype.itemsize
     shift = int(case.random.integers(1, max(2, other_bytes // step))) * step
     if shift >= other_bytes:
@@ -89,7 +91,7 @@ def refuse_overlap(case, function, tensors, options, given, pairs):
 
 
 class Described:
-    """An array with rung's element type, as Api.tensor takes it."""
+    """An array with rung's element type, as Api.tensor accepts it."""
 
     def __init__(self, stored, code):
         self.stored, self.code = stored, code

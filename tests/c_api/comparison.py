@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of results with what is wanted of them, for differential.py."""
+"""Comparison of results with expected values, for differential.py."""
 import numpy as np
 
 
 class Wrong(Exception):
-    """A call that breaks a promise; the text says which."""
+    """A call that violates its contract; the text says which part."""
 
 
 def first_place(mask):
@@ -12,8 +12,8 @@ def first_place(mask):
 
 
 def close(what, got, wanted, bound, dtype, free=False):
-    """Asserts that every element of `got`, of type `dtype`, is within its bound and one rounding of what is wanted, and
-    NaN where NaN is wanted. Where `free` nothing is promised."""
+    """Asserts that every element of `got`, of type `dtype`, is within its bound and one rounding of `wanted`, and NaN
+    where `wanted` is. Elements where `free` is true are not compared."""
     wanted = np.asarray(wanted)
     with np.errstate(all="ignore"):
         if not dtype.floating:
@@ -22,7 +22,7 @@ def close(what, got, wanted, bound, dtype, free=False):
             allowed = bound + dtype.rounding(wanted) * (1 + 1e-6)
             good = (np.abs(got - wanted) <= allowed) & np.isfinite(wanted)
             good |= (np.isnan(got) & np.isnan(wanted)) | (got == wanted) | free
-            # Infinity, where what is wanted is off by no more than its bound from what rounds to it.
+            # Infinity is right if the wanted value is within its bound of a value that rounds to infinity.
             rounds_to_infinity = dtype.largest * (1 + dtype.own_unit / 2)
             good |= np.isinf(got) & (np.sign(got) == np.sign(wanted)) & (np.abs(wanted) + bound >= rounds_to_infinity)
     if not np.all(good):
@@ -34,7 +34,7 @@ def close(what, got, wanted, bound, dtype, free=False):
 
 
 def same_bits(what, one, other, dtype):
-    """Asserts that stored elements are the same bits; one NaN is as good as another, +0 is not -0."""
+    """Asserts that stored elements are bitwise equal; all NaNs count as equal, +0 and -0 do not."""
     if np.array_equal(one.view(dtype.bits) if one.dtype != dtype.bits else one,
                       other.view(dtype.bits) if other.dtype != dtype.bits else other):
         return
@@ -50,6 +50,6 @@ def same_bits(what, one, other, dtype):
 
 
 def equal(what, one, other):
-    """Asserts that values are equal, NaN to NaN."""
+    """Asserts that values are equal; NaN equals NaN."""
     if not np.array_equal(one, other, equal_nan=np.asarray(one).dtype.kind == "f"):
         raise Wrong(what)

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes random calls of every operator through librung.so, on the rungs that the library chooses: small ones and some
-of middle size, of every type, layout and option, with ordinary values and with those that a contract has a section for.
-Asserts that results are within the bounds that the headers promise, and NaN, infinite or masked where they say so; that
-they are the same bits on contexts of 1, 2, 3, 7 and 16 threads, and in place; that nothing is written but results
-(inputs are read-only, arrays touch inaccessible pages); and that overlapping memory is refused.
+"""Makes random calls of every operator through librung.so, with the library's selection of rungs: mostly small calls
+and some of medium size, of every type, layout and option, with ordinary values and with the special values of a
+contract. Asserts that results are within the bounds of the headers, and NaN, infinite or masked where the headers say
+so; that they are bitwise equal on contexts of 1, 2, 3, 7 and 16 threads, and in place; that only results are written
+(inputs are read-only, arrays touch inaccessible pages); and that overlapping memory is rejected.
 
 usage: differential.py SOURCE LIBRUNG SECONDS [--seed N] [--processes P] [--case N] [--keep-going] OPERATOR...
 
-Each operator numbers its cases. `--case N --seed S OPERATOR` repeats one. A case that crashes ends its process, not the
-search: the parent reports operator, case and seed.
+Each operator numbers its cases. `--case N --seed S OPERATOR` repeats one case. A case that crashes ends its process,
+not the search: the parent reports operator, case and seed.
 """
 import argparse
 import os
 import sys
 import time
 
-# NumPy on one thread; the library's teams with as many threads as a context has, however many cores there are.
+# NumPy on one thread; the library's teams with all threads of a context, for any number of cores.
 for name, value in {"OPENBLAS_NUM_THREADS": "1", "RUNG_CPU_TEAM": "exact"}.items():
     os.environ.setdefault(name, value)
 

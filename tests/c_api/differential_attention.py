@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""differential.py's calls of attention and attention_backward: the definition in double precision under the bounds of
-their headers; for attention NaN, infinities and scores of -infinity, in keys that a query sees and in keys that it does
-not see."""
+"""differential.py's calls of attention and attention_backward: the definition in double precision, with the bounds of
+their headers; for attention also NaN, infinities and scores of -infinity, in visible and in masked keys."""
 import math
 
 import numpy as np
@@ -10,7 +9,7 @@ from rung_types import FLOATS, I32, arithmetic
 
 
 class Drawn:
-    """Extents of a call. Decoding (one query), prompts, shared heads, values of another width."""
+    """Extents of a call: decoding (one query), prompts, shared heads, values with another width."""
 
     def __init__(self, case):
         random = case.random
@@ -60,7 +59,8 @@ def attention(case):
 
 
 def hide_by_infinity(case, q, k):
-    """Makes all scores of some keys -infinity: q positive, one element of each such key -infinity, the rest finite."""
+    """Makes all scores of some keys -infinity: q is positive, one element of each such key is -infinity, the rest
+    finite."""
     values = np.where(np.isfinite(q.wide()), np.abs(q.wide()) + 0.25, 1.0)
     rewrite(q, values)
     values = np.where(np.isfinite(k.wide()), np.clip(k.wide(), -9, 9), 1.0)
@@ -70,13 +70,13 @@ def hide_by_infinity(case, q, k):
 
 
 def rewrite(tensor, values):
-    """Stores values to an input; where an axis repeats in memory, the first ones."""
+    """Stores values to an input; if an axis is broadcast, the first ones."""
     first = tuple(slice(0, 1) if step == 0 else slice(None) for step in tensor.stored.strides)
     tensor.stored[first] = tensor.dtype.stored(values[first])
 
 
 def check(case, dtype, tensors, lse, seen, scale):
-    """Compares with the definition; one batch element at a time."""
+    """Compares with the definition, one batch element at a time."""
     q, k, v, o = (tensor.wide() for tensor in tensors)
     group = q.shape[1] // k.shape[1]
     scale = scale if dtype.name == "f64" else float(np.float32(scale))
@@ -96,7 +96,7 @@ def check_element(what, dtype, q, k, v, o, lse, seen, scale):
     scores = scale * (q @ np.swapaxes(k, 1, 2))
     terms = scale * (np.abs(plain[0]) @ np.swapaxes(np.abs(plain[1]), 1, 2))
     finite_v = np.nan_to_num(v, nan=0, posinf=0, neginf=0)
-    # Beyond the header's range o and lse may be any numbers.
+    # Beyond the header's range o and lse are unspecified.
     in_range = dtype.arithmetic_largest * 0.99
     overflow = (~hidden & ((terms / scale > in_range) | (terms * math.log2(math.e) > in_range))).any(axis=2)
     overflow |= scale * math.log2(math.e) * np.abs(plain[0]).max(axis=2, initial=0) > in_range
@@ -133,8 +133,8 @@ def check_element(what, dtype, q, k, v, o, lse, seen, scale):
 
 
 def check_special(what, o, scores, hidden, v, overflow):
-    """A NaN in v makes its column NaN for every query that sees the key, an infinity makes it infinite or NaN, and NaN
-    where the score is -infinity. Returns where such values are seen."""
+    """Asserts that a NaN in v makes its column NaN for every query that attends to the key, and that an infinity makes
+    it infinite or NaN, and NaN if the score is -infinity. Returns where such values are visible."""
     sees = np.broadcast_to(~hidden, scores.shape).astype(np.float64)
     masked = (np.isneginf(scores) & ~hidden).astype(np.float64)
     infinite = np.isinf(v).astype(np.float64)
@@ -202,7 +202,7 @@ def check_gradients(what, dtype, tensors, scores, seen, scale):
     p_error = np.where(none, 0, p * np.expm1(e) + tiny)
     ds_error = ((p_error + 4 * step * p) * np.abs(difference) + tiny
                 + p * np.exp(e) * (v.shape[2] + 8) * (step * sizes + dtype.arithmetic_normal))
-    # Beyond the header's range gradients may be any numbers: an lse that is not that of the scores.
+    # Beyond the header's range gradients are unspecified, as with an lse that does not belong to the scores.
     largest = 6e4 if dtype.name == "f16" else 1e30
     free = bool((p > largest).any() or (np.abs(ds) > largest).any())
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""differential.py's calls of conv and its gradients: layers of one to three dimensions in both layouts, depthwise ones,
-single taps, wide dilation, many channels; -0 as a bias, NaN and infinities in what weights are finite for."""
+"""differential.py's calls of conv and its gradients: layers of one to three dimensions in both layouts, depthwise, with
+single taps, wide dilation, many channels; a bias of -0, NaN and infinities with finite weights."""
 import math
 
 import numpy as np
@@ -13,8 +13,8 @@ MOST_PRODUCTS_OF_MIDDLE_SIZE = 2e7
 
 
 class Axis:
-    """Along one axis of n elements: by tap, the results that it serves and the places of x that these read, as slices;
-    None where there are none."""
+    """Windows along one axis of n elements: for each tap the results that use it and the positions of x that they read,
+    as slices; None if there are none."""
 
     def __init__(self, case, n, single):
         self.kernel = 1 if single else int(case.one_of(1, 2, 3, 3, 4, 5, 7))
@@ -25,7 +25,7 @@ class Axis:
         self.slices = [self.slices_of(tap * self.dilation - self.padding) for tap in range(self.kernel)]
 
     def slices_of(self, shift):
-        """Of the tap at o * stride + shift for result o."""
+        """Returns the slices of the tap that reads position o * stride + shift for result o."""
         first = max(0, -(shift // self.stride))
         last = min(self.count - 1, (self.n - 1 - shift) // self.stride)
         if last < first:
@@ -65,11 +65,11 @@ class Layer:
         return (shape[0],) + shape[2:] + (shape[1],) if self.last else shape
 
     def first(self, array):
-        """Brings an array to the order with channels first."""
+        """Returns an array with its channels moved to axis 1."""
         return np.moveaxis(array, -1, 1) if self.last else array
 
     def taps(self):
-        """Each tap, with the results that it serves and the places of x that these read."""
+        """Yields each tap, the results that use it, and the positions of x that they read."""
         every = (slice(None), slice(None))
         for tap in np.ndindex(*(axis.kernel for axis in self.axes)):
             slices = [axis.slices[t] for axis, t in zip(self.axes, tap)]
@@ -77,7 +77,7 @@ class Layer:
                 yield every + tap, every + tuple(one for one, _ in slices), every + tuple(at for _, at in slices)
 
     def grouped(self, x, w, y):
-        """Views of each group: x and y of its channels, w of its filters."""
+        """Yields views for each group: x and y of its channels, w of its filters."""
         c, k = self.channels // self.groups, self.filters // self.groups
         for g in range(self.groups):
             yield x[:, g * c:(g + 1) * c], w[g * k:(g + 1) * k], y[:, g * k:(g + 1) * k]
@@ -119,7 +119,7 @@ def drawn(case):
 
 
 def check(case, what, layer, tensors, sum_of, terms, result, bias=None, activation="NONE"):
-    """Compares a result with a sum of products in double precision, under the bound of the headers."""
+    """Compares a result with sums of products in double precision, with the bound of the headers."""
     dtype = result.dtype
     with np.errstate(all="ignore"):
         wide = [layer.first(tensor.wide()) for tensor in tensors]

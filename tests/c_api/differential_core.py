@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""differential.py's calls of C functions that need no context: copies between layouts, extents of windows, types of
+"""differential.py's calls of C functions without a context: copies between layouts, numbers of windows, types of
 results."""
 import ctypes
 
@@ -14,7 +14,7 @@ def core(case):
 
 
 def copy(case):
-    """rung_copy keeps every bit, whatever the strides; overlapping memory is refused."""
+    """Expects rung_copy to keep every bit for any strides, and to reject overlapping memory."""
     library, dtype, shape = case.api.library, case.one_of(*FLOATS, *INTEGERS, E4M3, E5M2), case.shape()
     x, y = case.input(dtype, shape, 3, "special"), case.output(dtype, shape)
     case.description = f"copy {dtype} {shape}"
@@ -33,7 +33,7 @@ def copy(case):
 
 
 def extents(case):
-    """Numbers of windows along an axis, by counting them."""
+    """Expects the numbers of windows along an axis that counting gives."""
     random, library = case.random, case.api.library
     n, kernel, stride, dilation = (int(random.integers(1, most)) for most in (60, 9, 6, 5))
     padding, ceil = int(random.integers(0, dilation * (kernel - 1) // 2 + 1)), case.flag()
@@ -49,12 +49,12 @@ def extents(case):
             raise Wrong(f"rung_convolved_extent: status {status}, {found.value} in place of {len(places)}")
     if hasattr(library, "rung_pooled_extent"):
         if ceil:
-            # A last window may reach beyond the padding, but begins within the image or the padding in front of it.
+            # A last window may extend beyond the padding, but must begin within the image or the padding before it.
             while (places[-1] + stride if places else -padding) < n and (
                     (places[-1] if places else -padding - stride) + span < n + padding):
                 places.append(places[-1] + stride if places else -padding)
         if not all(any(0 <= at + tap * dilation < n for tap in range(kernel)) for at in places):
-            places = []  # a window outside of the image is refused
+            places = []  # a window wholly outside the image is rejected
         status = library.rung_pooled_extent(ctypes.c_int64(n), kernel, stride, padding, dilation, int(ceil),
                                             ctypes.byref(found))
         if (status, found.value) != (0, len(places)) and (places or status != 1):
@@ -62,7 +62,7 @@ def extents(case):
 
 
 def reduced_types(case):
-    """The type of a reduction's result where none is asked for."""
+    """Expects the default type of a reduction's result."""
     if not hasattr(case.api.library, "rung_reduced_dtype"):
         return
     dtype = case.one_of(*FLOATS, *INTEGERS)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""differential.py's calls of what works element by element: elementwise, activation_backward, transpose. Special values
-are among the ordinary ones: each function has a value for them."""
+"""differential.py's calls of elementwise operators: elementwise, activation_backward, transpose. Values include special
+ones, for which each function is defined."""
 import math
 
 import numpy as np
@@ -18,7 +18,7 @@ def drawn_kind(case):
 
 
 def broadcast_shape(case, shape):
-    """A shape that NumPy broadcasts to `shape`: axes of extent 1, leading ones left out."""
+    """Returns a shape that NumPy broadcasts to `shape`: some extents are 1, some leading axes are omitted."""
     if case.flag(0.6):
         return shape
     made = tuple(1 if case.flag(0.4) else n for n in shape)
@@ -58,7 +58,8 @@ def check_integers(name, z, x, y=0, w=0):
 
 
 def check_exact(name, dtype, z, x, y=None):
-    """IEEE's result of the arithmetic, rounded once more to f16 and bf16: every bit, the sign of zero too."""
+    """Expects IEEE's result of the arithmetic, rounded once more for f16 and bf16: every bit, including the sign of
+    zero."""
     kept = arithmetic(dtype).storage
     x, y = x.wide().astype(kept), None if y is None else y.wide().astype(kept)
     wanted = {"ADD": lambda: x + y, "SUB": lambda: x - y, "MUL": lambda: x * y, "DIV": lambda: x / y,
@@ -67,14 +68,14 @@ def check_exact(name, dtype, z, x, y=None):
 
 
 def check_rounded(name, dtype, z, alpha, x, y=None, w=None):
-    """A few units in the last place; of fused functions one rounding."""
+    """Expects an error of a few units in the last place; for fused multiply-adds of one rounding."""
     x, y, w = (None if tensor is None else tensor.exact() for tensor in (x, y, w))
     unit = dtype.unit
     last_places = {"EXP": 4, "TANH": 4, "SIGMOID": 4, "SILU": 5, "GELU": 8}
     if name in ("AXPY", "FMA"):
         product = alpha * x if name == "AXPY" else x * y
         wanted = product + (y if name == "AXPY" else w)
-        # Long double rounds the product of two f64.
+        # Long double rounds the product of two f64 numbers.
         bound = unit * np.abs(wanted) + np.abs(product) * 2.0**-63 + arithmetic(dtype).subnormal
     else:
         wanted = {"EXP": lambda: np.exp(x), "TANH": lambda: np.tanh(x),
@@ -82,10 +83,10 @@ def check_rounded(name, dtype, z, alpha, x, y=None, w=None):
                   "SILU": lambda: np.where(np.isneginf(x), 0, x / (1 + np.exp(-x)))}[name]()
         relative = last_places[name] * 2 * unit + (2.0**-16 if dtype.has_small_range and len(name) != 3
                                                    and name != "TANH" else 0)
-        # One unit of the smallest subnormal number; what sigmoid and silu may lose as 0.
+        # One unit of the smallest subnormal number; results of sigmoid and silu below `lost` may be 0.
         lost = {"SIGMOID": dtype.arithmetic_normal, "SILU": dtype.arithmetic_normal * 2.0**10}.get(name, 0)
         bound = relative * np.abs(wanted) + arithmetic(dtype).subnormal * 2
-        if name == "GELU" and dtype.name == "f64":  # Phi here has the digits of f64 alone
+        if name == "GELU" and dtype.name == "f64":  # this reference of Phi has only f64 precision
             bound += 8 * unit * np.abs(wanted) + 2 * dtype.subnormal * np.abs(without_infinity(x))
         bound = np.where(np.abs(wanted) < lost, bound + np.abs(wanted), bound)
     close(f"{name} {dtype}", z.wide(), np.broadcast_to(wanted, z.shape), bound, dtype)
@@ -127,7 +128,7 @@ def check_slope(name, dtype, x, dy, dx):
     wanted = np.where(np.isnan(x), np.nan, np.where(slope, dy, 0) if selects else dy * slope)
     finite_dy = np.where(np.isfinite(dy), np.abs(dy), 0)
     bound = 0 if selects else np.nan_to_num(finite_dy * size * dtype.unit) + dtype.arithmetic_normal * (1 + finite_dy)
-    # A slope that overflows on the way, or one that an infinite dy meets and that may be 0.
+    # A slope that overflows in the computation, or a slope near 0 times an infinite dy.
     free = (np.abs(x) > 1) & (np.abs(slope) > dtype.arithmetic_largest / 4) & np.isfinite(x) & ~np.isnan(dy)
     vague = ~np.isnan(x) & np.isinf(dy) & (np.abs(slope) < 2 * dtype.arithmetic_normal) & (not selects)
     got = dx.wide()
@@ -137,7 +138,7 @@ def check_slope(name, dtype, x, dy, dx):
 
 
 def without_infinity(x):
-    """Limits at infinities: what multiplies a density of 0 is finite."""
+    """Returns x with infinities replaced by 0, for limits in which a density of 0 is multiplied by x."""
     return np.where(np.isinf(x), 0, x)
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""differential.py's calls of gemm and gemm_grouped: products with every epilogue and pair of types under the bound of
-gemm.hpp; NaN in what is not read, NaN and infinities among the operands."""
+"""differential.py's calls of gemm and gemm_grouped: products with every epilogue and pair of types, with the bound of
+gemm.hpp; NaN in memory that must not be read, NaN and infinities in operands."""
 import ctypes
 
 import numpy as np
@@ -13,7 +13,7 @@ PAIRS = ((F32, F32), (F64, F64), (BF16, BF16), (BF16, F32), (F16, F16), (F16, F3
 
 
 class Product:
-    """Extents, operands as they are stored, and what is added in the end."""
+    """Extents, stored operands, and the operands of the epilogue."""
 
     def __init__(self, case):
         self.dtype, self.out = case.one_of(*PAIRS)
@@ -99,7 +99,8 @@ class Product:
 
 
 def extents(case):
-    """Small products; of middle-sized cases square ones, long dot products, thin strips."""
+    """Returns the extents of a small product; of medium-sized cases square, with a long dot product, or a thin
+    strip."""
     if not case.middle:
         return [case.extent(120) for _ in range(3)]
     form = case.one_of("square", "long", "wide")
@@ -124,7 +125,7 @@ def gemm(case):
 
 
 def grouped(case):
-    """A list of products gives what each alone gives: to the bit on a CPU."""
+    """Expects a list of products to give the results of single products: bitwise on a CPU."""
     dtype = case.one_of(F32, F64, BF16)
     extents_of = [[case.extent(60) for _ in range(3)] for _ in range(case.random.integers(0, 5))]
     operands = [(case.input(dtype, (m, k)), case.input(dtype, (k, n)), case.output(dtype, (m, n)))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""differential.py's calls of image: the definition in whole numbers, to the bit, for u8, and within the bounds of
-image.hpp for f32."""
+"""differential.py's calls of image: the definition in integers, bitwise, for u8, and within the bounds of image.hpp for
+f32."""
 import numpy as np
 from comparison import close, equal
 from rung_types import F32, U8
@@ -11,7 +11,7 @@ SMOOTH, SLOPE = np.array([1, 2, 1]), np.array([-1, 0, 1])
 
 
 class Drawn:
-    """A random call; pictures are used here with their channels last."""
+    """A random call; pictures are converted to channels last here."""
 
     def __init__(self, case):
         self.kind = case.one_of("GREY", "BOX", "GAUSSIAN", "UNSHARP", "SOBEL")
@@ -31,14 +31,15 @@ class Drawn:
         return np.moveaxis(array, -3, -1) if self.planar else array
 
     def gaussian(self):
-        """The weights by distance from the middle, 0 first, adding up to 1."""
+        """Returns the weights by distance from the center, with a sum of 1."""
         sigma = self.sigma or 0.3 * (self.radius - 1) + 0.8
         distance = np.arange(self.radius + 1)
         g = np.exp(-distance**2 / (2 * sigma**2)) if sigma > 0 else (distance == 0).astype(float)
         return g / (g[0] + 2 * g[1:].sum())
 
     def gaussian_of_bytes(self):
-        """In units of 1 / 256: from the outermost on, each takes what rounding the one before has left over."""
+        """Returns weights in units of 1 / 256, from the outermost inward; each adds the rounding remainder of the
+        previous."""
         g, made, left = self.gaussian(), np.zeros(self.radius + 1, np.int64), 0.0
         for k in range(self.radius, 0, -1):
             exact = 256 * g[k] + left
@@ -48,7 +49,7 @@ class Drawn:
         return made
 
     def blurred(self, values, weights):
-        """By a row of weights along both axes; outside is the nearest pixel."""
+        """Blurs by the same weights along both axes; pixels outside are the nearest pixels."""
         taps = np.concatenate([weights[:0:-1], weights])
         return windowed(values, self.radius, taps, taps)
 
@@ -83,7 +84,7 @@ def image(case):
 
 
 def with_alpha(drawn, made, values):
-    """Copies the last channel where it is alpha."""
+    """Copies the last channel if it is alpha."""
     if drawn.kind == "GREY":
         return made if drawn.results == 1 else np.concatenate([made, values[..., -1:]], axis=-1)
     if drawn.kind in ("UNSHARP", "SOBEL") and drawn.channels % 2 == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""differential.py's calls of norm and norm_backward: the definition, in more digits than the arithmetic has, under the
+"""differential.py's calls of norm and norm_backward: the definition, with more digits than the arithmetic has, and the
 bounds of norm.hpp and norm_backward.hpp; rows with NaN, infinities, and sums that overflow."""
 import math
 
@@ -9,7 +9,7 @@ from rung_types import F32, F64, FLOATS, arithmetic
 
 
 class Layout:
-    """The normalized axes of a random shape. `rows` brings an array to rows x columns."""
+    """The normalized axes of a random shape. `rows` converts an array to rows x columns."""
 
     def __init__(self, case):
         self.shape = self.drawn_shape(case)
@@ -27,7 +27,7 @@ class Layout:
     @staticmethod
     def drawn_shape(case):
         if case.middle and case.flag(0.7):
-            # Few long rows, or many short ones.
+            # Few long rows, or many short rows.
             long, few = int(case.random.integers(3000, 20001)), int(case.random.integers(1, 20))
             return case.one_of((few, long), (long, few), (few, long // 64, 64))
         return case.shape(None, 6000, 1 << 19)
@@ -45,7 +45,8 @@ def drawn_kind(case):
 
 
 class Statistics:
-    """Mean, 1 / standard deviation and z of rows, with their bounds; where sums overflow, what norm.hpp says."""
+    """Mean, 1 / standard deviation and z of rows, with their bounds; for sums that overflow, the results in
+    norm.hpp."""
 
     def __init__(self, s, epsilon, rms, dtype):
         n, largest, wide = s.shape[1], dtype.arithmetic_largest, np.longdouble if dtype is F64 else np.float64
@@ -55,7 +56,7 @@ class Statistics:
         with np.errstate(all="ignore"):
             s = s.astype(wide)
             self.finite = np.isfinite(s).all(axis=1, keepdims=True)
-            # Long double has too few digits for the mean of large numbers: that of the distances from it is added.
+            # Long double has too few digits for the mean of large numbers: the mean of the distances from it is added.
             about = np.zeros((len(s), 1)) if rms else s.mean(axis=1, keepdims=True)
             about = np.where(self.finite, np.clip(about, -largest, largest), about).astype(np.float64)
             distances = s - about
@@ -63,12 +64,12 @@ class Statistics:
             distances, self.mean = distances - rest, about + rest
             self.size_of_mean = np.abs(s).mean(axis=1, keepdims=True)
             squares = (distances**2).sum(axis=1, keepdims=True)
-            # Where a sum is so near the largest number that rounding decides, either may be.
+            # A sum so close to the largest number that rounding decides may overflow or not.
             near, most = self.k * 4 + 1e-6, 2.0**(960 if dtype is F64 else 100)
             self.overflows = self.finite & ((squares > largest * (1 + near)) | (np.abs(self.mean) > most * (1 + near)))
             may = (squares * (1 + n / 64) > largest * (1 - near)) | (np.abs(self.mean) > most * (1 - near))
             self.may_overflow = self.finite & may & ~self.overflows
-            # Squares below the smallest normal number may vanish, which only a larger epsilon hides.
+            # Squares below the smallest normal number may underflow, which only a larger epsilon hides.
             self.vanishes = self.finite & (squares / n + epsilon < dtype.arithmetic_normal / self.k)
             self.rstd = np.where(self.overflows, 0, 1 / np.sqrt(squares / n + epsilon))
             if not rms:
@@ -77,13 +78,13 @@ class Statistics:
             self.set(distances)
 
     def set(self, distances):
-        """Follows from the statistics: z, and what enters the bounds."""
+        """Sets z and the quantities of the bounds, from the statistics."""
         self.size = self.rstd * self.size_of_mean
         self.t = self.k * self.size
         self.z = np.where(self.overflows, 0, distances * self.rstd)
 
     def least(self, every, corrected):
-        """The bound of every rung, and where it is smaller and holds that of the corrected mean."""
+        """Returns the bound of every rung, or the bound of the corrected mean where it applies and is smaller."""
         if self.rms:
             return np.where(self.finite, every, 0)
         holds = 2 * self.k * (1 + self.t**2) < 0.25
@@ -209,9 +210,9 @@ def check_gradients(layout, dtype, of, dy, dx, given, function):
     slope = layout.rows(dy.exact())
     g = slope * layout_weights(given.get("gamma"), 1.0)
     z, computed = of.z, "rstd" not in given
-    # The naive rung, which strided layouts run, keeps the mean of f64 in long double.
+    # The naive rung, which runs for strided layouts, keeps the mean of f64 in long double.
     z_error = of.z_error() + (2.0**-62 * of.size if dtype is F64 else 0) if computed else 3 * u * np.abs(z)
-    # Of a row with rstd 0 z is 0, or NaN.
+    # In a row with rstd 0, z is 0 or NaN.
     z_error = np.where(of.overflows | ~of.finite, 0, z_error)
     means = [values.mean(axis=1, keepdims=True) if layout.row_count else values
              for values in (g, g * z, np.abs(g), np.abs(g * z), np.abs(g) * z_error)]
@@ -224,7 +225,7 @@ def check_gradients(layout, dtype, of, dy, dx, given, function):
     bound = (3 * of.k * of.rstd + rstd_error) * terms + of.rstd * (z_error * np.abs(mean_gz) + np.abs(z) * mean_g_error)
     wanted = np.where(of.finite, np.where(of.rstd == 0, 0, wanted), np.nan)
     vague = of.may_overflow | of.vanishes
-    # A product with z that underflows is multiplied by rstd, however large that is.
+    # A product with z that underflows is multiplied by rstd, which may be large.
     tiny = dtype.arithmetic_normal * (4 + np.where(np.isfinite(of.rstd), of.rstd, 0) * (4 + np.abs(z)))
     if layout.row_count and n:
         got = layout.rows(dx.wide())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """differential.py's calls of pool and pool_backward: windows of every kind in both layouts, NaN, infinities and equal
-maxima, whose index is promised."""
+maxima, whose index the contract defines."""
 import math
 
 import numpy as np
@@ -10,7 +10,7 @@ from rung_types import FLOATS, I32, I64
 
 
 class Windows:
-    """Along one axis of n elements: which place tap i of window o is at, and which of them count."""
+    """Windows along one axis of n elements: the position of tap i of window o, and whether the tap counts."""
 
     def __init__(self, case, n, ceil):
         self.kernel, self.dilation = int(case.random.integers(1, 5)), int(case.one_of(1, 1, 2))
@@ -53,18 +53,19 @@ class Pooled:
         return array.transpose(0, 3, 1, 2) if self.last else array
 
     def taps(self, which):
-        """OH x OW x kh x kw: whether a tap counts."""
+        """Returns whether taps count, as OH x OW x kh x kw."""
         rows, columns = getattr(self.rows, which), getattr(self.columns, which)
         return rows[:, None, :, None] & columns[None, :, None, :]
 
     def windows(self, x):
-        """... x OH x OW x kh x kw of the elements; of those outside the nearest."""
+        """Returns the elements of windows, as ... x OH x OW x kh x kw; outside the image the nearest elements."""
         rows = np.clip(self.rows.at, 0, self.shape[2] - 1)
         columns = np.clip(self.columns.at, 0, self.shape[3] - 1)
         return x[:, :, rows[:, None, :, None], columns[None, :, None, :]]
 
     def places(self):
-        """OH x OW x kh x kw: the position of each tap in its image; of those outside one that is inside."""
+        """Returns the positions of taps in their image, as OH x OW x kh x kw; outside the image those of the nearest
+        elements."""
         rows = np.clip(self.rows.at, 0, self.shape[2] - 1)
         columns = np.clip(self.columns.at, 0, self.shape[3] - 1)
         return rows[:, None, :, None] * self.shape[3] + columns[None, :, None, :]
@@ -78,13 +79,13 @@ def drawn(case):
 
 
 def wanted_index(pooled, of_x):
-    """The position of the first of equal maxima; of the last NaN where there is one. Taps outside do not count."""
+    """Returns the position of the first of equal maxima, or of the last NaN if there is one. Ignores taps outside."""
     inside = pooled.taps("inside")
     rank = np.where(np.isnan(of_x), np.inf, of_x)
     shape = of_x.shape[:4] + (-1,)
     is_nan = (np.isnan(of_x) & inside).reshape(shape)
     order = np.where(inside, rank, -np.inf).reshape(shape)
-    # Of nothing but -infinity it is the first tap that is inside of the image.
+    # If all elements are -infinity, it is the first tap inside the image.
     first_inside = np.broadcast_to(inside, of_x.shape).reshape(shape).argmax(axis=-1)
     first = np.where(np.isneginf(order.max(axis=-1)), first_inside, order.argmax(axis=-1))
     last_nan = is_nan.shape[-1] - 1 - is_nan[..., ::-1].argmax(axis=-1)

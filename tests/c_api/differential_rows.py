@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""differential.py's calls of what combines elements along axes: softmax and its gradient, reduce, scan, histogram;
-masked rows, NaN, infinities, segments."""
+"""differential.py's calls of operators along axes: softmax and its gradient, reduce, scan, histogram; masked rows, NaN,
+infinities, segments."""
 import math
 
 import numpy as np
@@ -39,14 +39,14 @@ def softmax(case):
             wanted = np.where(masked, 0, np.exp(z) / total)
             bound = k * wanted + dtype.arithmetic_normal
         wanted, bound = np.where(spoilt, np.nan, wanted), np.where(np.isfinite(wanted), bound, 0)
-        free = np.isfinite(exact) & (below < -dtype.arithmetic_largest)  # counts as masked, or does not
+        free = np.isfinite(exact) & (below < -dtype.arithmetic_largest)  # may count as masked or not
         close("softmax", np.moveaxis(y.wide(), axis, -1), wanted, bound, out, free)
         if kind == "ordinary" and dtype in (F32, F64) and not case.middle:
             check_shifted(case, x, y, given)
 
 
 def check_shifted(case, x, y, given):
-    """Adding a power of two to all of a row of small whole numbers changes nothing, to the bit."""
+    """Expects bitwise equal results after a power of two is added to all small integers of a row."""
     whole, found = np.clip(np.round(x.wide()), -30, 30), []
     for shift in (0, 64):
         moved, result = case.copy(x, False), case.copy(y, True)
@@ -145,7 +145,7 @@ def reduce(case):
 
 
 def scale_products(x, count):
-    """Brings factors near 1, so that no product on the way overflows."""
+    """Scales factors toward 1, so that no intermediate product overflows."""
     x.region.allow_writes(True)
     first = tuple(slice(0, 1) if step == 0 else slice(None) for step in x.stored.strides)
     values = x.wide()[first]
@@ -154,7 +154,7 @@ def scale_products(x, count):
 
 
 def check_reduction(name, dtype, lines, got, out):
-    """One result per line of the last axis."""
+    """Compares one result per line of the last axis."""
     n = lines.shape[-1]
     if name in ("ARGMIN", "ARGMAX"):
         values = dtype.wide(lines)
@@ -208,7 +208,7 @@ def check_floats(name, dtype, lines, got, out):
         wanted = np.where(np.isnan(values).any(axis=-1), np.nan, wanted)
     else:
         wanted = np.multiply.reduce(values, axis=-1)
-        # How far any product on the way may be from 1.
+        # Bound of the distance of any intermediate product from 1, as a power of two.
         powers = np.abs(np.log2(np.where(finite > 0, finite, 1))).sum(axis=-1)
         free = powers > (1000 if dtype is F64 else 120)
         bound = n * unit * np.where(np.isfinite(wanted), np.abs(wanted), 0)
@@ -292,7 +292,7 @@ def histogram(case):
     elif dtype.floating:
         low = float(case.random.uniform(-3, 1))
         high = low + float(case.random.uniform(0.1, 4))
-        first, last = kept.storage.type(low), kept.storage.type(high)  # the call rounds them itself
+        first, last = kept.storage.type(low), kept.storage.type(high)  # the call itself rounds low and high
         given |= {"low": low, "high": high}
         inside = (values >= first) & (values <= last)
         scaled = (np.where(inside, values, first) - first) * kept.storage.type(bins / (float(last) - float(first)))

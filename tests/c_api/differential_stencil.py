@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """differential.py's calls of stencil and stencil_separable: masks, vectors and windows of every size up to 31 in one to
-three axes, all edges and anchors, iterations; NaN and infinities reach the windows that contain them alone."""
+three axes, all edges and anchors, iterations; NaN and infinities reach only the windows that contain them."""
 import math
 
 import numpy as np
@@ -26,14 +26,14 @@ class Drawn:
         self.convolution = case.flag()
         self.iterations = int(case.one_of(1, 1, 1, 1, 2, 3, random.integers(1, 9)))
         self.anchor = tuple(int(random.integers(n)) for n in self.taps) if case.flag() else ()
-        # Sums of bytes weighed with whole numbers are exact, and so is what a power of two makes of them.
+        # Sums of bytes times integers are exact, and so are their products with a power of two.
         self.scale = case.one_of(1.0, 0.125) if self.dtype is U8 else case.one_of(1.0, -0.75)
         self.kind = case.weighted(ordinary=4, special=1) if self.dtype.floating and self.iterations == 1 else "ordinary"
         self.given = {"edge": f"RUNG_EDGE_{self.edge}", "convolution": int(self.convolution), "scale": self.scale,
                       "iterations": self.iterations}
         if self.anchor:
             self.given["anchor"] = self.anchor
-        self.growth = 1.0  # how much larger than x sums of one axis may be before those of the next are made
+        self.growth = 1.0  # bound of intermediate sums of separable passes, relative to x
 
     def weights(self, case, extents):
         kept = arithmetic(self.dtype)
@@ -59,7 +59,7 @@ class Drawn:
         return mask
 
     def padded(self, values, begin):
-        """Adds what is outside of the array along each axis."""
+        """Returns the array extended along each axis by the values outside it."""
         first = len(self.shape) - len(self.taps)
         for axis, taps in enumerate(self.taps):
             n = self.shape[first + axis]
@@ -90,7 +90,7 @@ def stencil(case):
     if x.size == 0:
         return
     begin = drawn.anchor or [n // 2 for n in drawn.taps]
-    if drawn.convolution:  # a correlation with the mask turned round
+    if drawn.convolution:  # a correlation with the reversed mask
         mask = np.flip(mask)
         begin = [n - 1 - a for n, a in zip(drawn.taps, begin)]
     with np.errstate(all="ignore"):
@@ -105,7 +105,7 @@ def check(drawn, values, y, mask, begin):
     wanted, error = np.where(np.isfinite(values), values, 0), np.zeros(drawn.shape)
     free = np.full(drawn.shape, np.abs(wanted).max() * drawn.growth > drawn.dtype.arithmetic_largest / 4)
     for i in range(drawn.iterations):
-        if i > 0:  # what was out of range has become infinite or NaN, and reaches all windows that see it
+        if i > 0:  # values out of range became infinite or NaN, and reach all windows that contain them
             free = drawn.weighed(free.astype(float), ones, begin) > 0
         terms = abs(drawn.scale) * drawn.weighed(np.abs(wanted) + error, np.abs(mask), begin)
         error = abs(drawn.scale) * drawn.weighed(error, np.abs(mask), begin)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of differential.py itself: that it reports what it looks for, with a library of Python functions that break one
-promise each. usage: differential_test.py SOURCE"""
+"""Tests of differential.py itself: it detects each violation, in a library of Python functions with one violation each.
+usage: differential_test.py SOURCE"""
 import ctypes
 import os
 import signal
@@ -14,7 +14,7 @@ from rung_types import BF16, F16, F32
 
 
 class Library:
-    """Calls `function(thread count, tensors)` as if it were an operator; refuses overlap where `refuses`."""
+    """Calls `function(thread count, tensors)` like an operator; rejects overlap if `refuses`."""
 
     def __init__(self, function, refuses=True):
         self.function, self.refuses = function, refuses
@@ -33,7 +33,7 @@ class Library:
 
 
 def calls(function, refuses=True, rounds=60):
-    """Makes random calls of y = function(x); returns what is found wrong, or an empty text."""
+    """Makes random calls of y = function(x); returns the complaint, or an empty text."""
     for number in range(rounds):
         case = Case(Library(function, refuses), "test", 7, number)
         try:

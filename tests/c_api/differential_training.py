@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""differential.py's calls of what training is made of: losses with their gradients, steps of optimizers; labels that
-are no class, rows that are ignored, classes of -infinity."""
+"""differential.py's calls of training operators: losses with their gradients, optimizer steps; invalid labels, ignored
+rows, logits of -infinity."""
 import math
 
 import numpy as np
@@ -11,7 +11,7 @@ IGNORED = -7
 
 
 class Target:
-    """What a row's loss compares with: labels, or values."""
+    """The target of each row's loss: labels, or values."""
 
     def __init__(self, case, kind, dtype, shape, axis):
         across = shape[:axis] + shape[axis + 1:]
@@ -61,7 +61,7 @@ def loss(case):
 
 
 def check_layouts(case, x, target, result, given):
-    """Neither the strides of dx and losses nor leaving them out change a bit."""
+    """Expects the same bits for other strides of dx and losses, and without these tensors."""
     other = dict(given)
     for name in ("dx", "losses"):
         if name in given and not case.flag(0.3):
@@ -95,7 +95,7 @@ def check_loss(dtype, kind, x, target, result, given, axis):
     rows = np.where(spoilt, np.nan, rows)
     error = np.where(np.isfinite(rows), error, 0)
     size = np.where(np.isfinite(rows), np.abs(rows), 0)
-    # Differences and sums may overflow on the way to a finite result.
+    # Differences and sums may overflow although the result is finite.
     largest = np.where(np.isfinite(x), np.abs(x), 0).max(axis=-1)
     overflow = np.maximum(largest, size) > dtype.arithmetic_largest / 4
     overflow_of_sum = (error.sum() > dtype.arithmetic_largest) | overflow.any() | (size.sum() > kept.largest / 4)
@@ -120,7 +120,7 @@ def hinge(x, hot, given, k):
 
 
 def cross_entropy(x, hot, given, k):
-    """An x of -infinity has p = 0, and an infinite loss where q is not 0."""
+    """Returns rows, slopes and their errors. An x of -infinity has p = 0, and an infinite loss unless q is 0."""
     count, smoothing = x.shape[-1], given["smoothing"]
     largest = x.max(axis=-1, keepdims=True)
     below = largest - x
@@ -136,7 +136,7 @@ def cross_entropy(x, hot, given, k):
 
 
 class Step:
-    """A step of an optimizer with random options and state."""
+    """An optimizer step with random options and state."""
 
     def __init__(self, case, dtype, shape):
         self.adam, self.momentum = case.flag(), case.one_of(0.0, 0.9)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of differential.py: each makes its share of the cases; the parent reports what they find, crashes
-too."""
+"""The processes of differential.py: each runs a part of the cases; the parent reports their findings, including
+crashes."""
 import ctypes
 import json
 import mmap
@@ -31,21 +31,21 @@ OPERATORS = {function.__name__: function for function in (
     activation_backward, attention, attention_backward, conv, conv_backward_data, conv_backward_filter, core,
     elementwise, gemm, histogram, image, loss, norm, norm_backward, optimizer, pool, pool_backward, reduce, scan,
     softmax, softmax_backward, stencil, transpose)}
-HANGS_AFTER = 120  # seconds that one case may take
+HANGS_AFTER = 120  # seconds after which a case counts as hanging
 MOST_COMPLAINTS = 100
-CASE = struct.Struct("=qqd")  # operator's index, case, when it began
+CASE = struct.Struct("=qqd")  # operator's index, case, start time
 TEXT = struct.Struct("3000s")
 
 
 class Session(Api):
-    """librung.so with a context for each number of threads."""
+    """librung.so with one context per number of threads."""
 
     def __init__(self, library, slot):
         super().__init__(library)
         self.contexts, self.slot = make_contexts(self), slot
 
     def announce(self, description):
-        """Leaves for the parent what a call that crashes was."""
+        """Stores a call's description for the parent, in case the call crashes."""
         text = description.encode()[:TEXT.size - 8]
         self.slot[CASE.size:CASE.size + TEXT.size] = TEXT.pack(text)
 
@@ -58,7 +58,7 @@ class Session(Api):
 
 
 def complaint_about(case):
-    """Runs a case; returns what is wrong, or None."""
+    """Runs a case; returns its complaint, or None."""
     try:
         OPERATORS[case.operator](case)
     except Wrong as error:
@@ -70,7 +70,7 @@ def complaint_about(case):
 
 
 def work(options, here, first_round, step, slot, report):
-    """Runs every step-th round, a case of each operator, until the time is over."""
+    """Runs every step-th round, one case per operator, until the time is over."""
     session = Session(options.library, slot)
     end = options.begin + options.seconds
     number = first_round
@@ -89,7 +89,7 @@ def work(options, here, first_round, step, slot, report):
 
 
 class Worker:
-    """A child process, what it has said so far, and the case that it is at."""
+    """A child process, its output so far, and its current case."""
 
     def __init__(self, options, here, first_round, step):
         self.options, self.here, self.step = options, here, step
@@ -118,30 +118,30 @@ class Worker:
             work(self.options, self.here, first_round, self.step, self.slot, report)
             os.write(told, "".join(line + "\n" for line in pending).encode())
             code = 0
-        except BaseException:  # this copy of the parent must end here, whatever has happened
+        except BaseException:  # this copy of the parent must end here in any case
             traceback.print_exc()
         finally:
             sys.stderr.flush()
             os._exit(code)
 
     def current(self):
-        """Returns operator and case in progress, and the seconds that it has taken."""
+        """Returns operator and case in progress, and the seconds since its start."""
         index, number, began = CASE.unpack(self.slot[:CASE.size])
         return self.here[index], number, time.monotonic() - began
 
     def description(self):
-        """Returns what the last call was, layouts and options."""
+        """Returns the last call's description, with layouts and options."""
         return TEXT.unpack(self.slot[CASE.size:CASE.size + TEXT.size])[0].rstrip(b"\0").decode(errors="replace")
 
     def results(self):
-        """Returns what has been reported since the last time; None at the end of the process."""
+        """Returns the reports since the last call; None after the end of the process."""
         data = os.read(self.pipe, 1 << 20)
         self.text += data
         *lines, self.text = self.text.split(b"\n")
         return [json.loads(line) for line in lines] if data else None
 
     def end_of_process(self):
-        """Returns what ended it too early, or None."""
+        """Returns the reason why the process ended early, or None."""
         os.close(self.pipe)
         _, status = os.waitpid(self.pid, 0)
         if os.WIFSIGNALED(status):
@@ -153,7 +153,7 @@ class Tally:
     """Cases, calls and complaints by operator."""
 
     def __init__(self, here):
-        self.counts = {name: [0, 0, 0] for name in here}  # cases, of middle size, calls
+        self.counts = {name: [0, 0, 0] for name in here}  # cases, medium-sized cases, calls
         self.wrong = 0
 
     def add(self, result):
@@ -169,7 +169,7 @@ class Tally:
 
 
 def search(options, here):
-    """Starts the processes and gathers what they find; returns the exit code."""
+    """Starts the processes and collects their findings; returns the exit code."""
     print(f"seed {options.seed}", flush=True)
     options.begin = time.monotonic()
     processes = 1 if options.case is not None else options.processes

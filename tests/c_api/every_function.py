@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asserts that C has what C++ has: for each operator's header its functions, its options and its enumerations,
-under the names that follow from those of C++; and that a test calls each function of C.
+"""Asserts that C has the functions, options and enumerations of each operator's C++ header, under the names that follow
+from the C++ names; and that a test calls each C function.
 
 usage: every_function.py SOURCE
 """
@@ -12,7 +12,7 @@ SOURCE = pathlib.Path(sys.argv[1])
 sys.path.insert(0, str(SOURCE / "tools"))
 import headers  # noqa: E402
 
-# Conversions to text: C has the enumerators' names.
+# Conversions to text; in C the enumerators' names suffice.
 CPP_ALONE = {"to_string"}
 
 
@@ -21,7 +21,7 @@ def snake(name):
 
 
 def wanted_tensors(signature, structures):
-    """The names of the tensors that a C++ function takes, those in a structure of inputs among them."""
+    """Yields the names of the tensors that a C++ function takes, including those in a structure of inputs."""
     for kind, name, _ in headers.parameters(signature):
         structure = re.sub(r"const |[&*]", "", kind).strip()
         if structure in ("ConstTensorRef", "TensorRef"):
@@ -31,20 +31,21 @@ def wanted_tensors(signature, structures):
 
 
 def options_of(signatures):
-    """The structure that a C++ function takes before the rung to use; None where it takes none."""
+    """Returns the structure that a C++ function takes before the rung to use; None if it takes none."""
     kinds = [re.sub(r"const |[&*]", "", kind).strip() for kind, _, _ in headers.parameters(signatures[0])]
     return kinds[-2] if kinds[-1:] == ["Pick"] and kinds[-2].endswith("Options") else None
 
 
 def with_borrowed(path):
-    """The text of an operator's header behind that of the operators' headers that it includes, for their options."""
+    """Returns the headers of the operators that an operator's header includes, for their options, followed by its own
+    text."""
     text = path.read_text()
     others = re.findall(r'^#include "(rung/ops/\w+/\w+\.hp*)"', text, re.M)
     return "\n".join([(SOURCE / other).read_text() for other in others] + [text])
 
 
 def complaints(folder):
-    """What an operator's folder lacks."""
+    """Yields the omissions in an operator's folder."""
     name = folder.name
     cpp = (folder / f"{name}.hpp").read_text()
     for path in (folder / f"{name}.h", folder / "op/c_api.cpp", folder / f"test/{name}_test.c"):
@@ -82,7 +83,7 @@ def complaints(folder):
     used = [kind for fields in structures.values() for kind, _, _ in fields]
     for enumeration, values in headers.enumerations(cpp).items():
         if enumeration not in used:
-            continue  # no option: what distinguishes functions
+            continue  # no option: it distinguishes functions
         found = [entries for entries in c_enumerations.values() if len(entries) == len(values)
                  and all(entry.lower().endswith(f"_{value}") for entry, value in zip(entries, values))]
         if len(found) != 1:
@@ -90,10 +91,10 @@ def complaints(folder):
 
 
 def called(calls):
-    """Which functions of C no test calls."""
+    """Yields the C functions that no test calls."""
     for header in sorted(SOURCE.glob("rung/ops/*/*.h")) + [SOURCE / "rung/c/api.h"]:
         for function in headers.c_functions(header.read_text()):
-            # CHECK_OPTIONS calls those that set options.
+            # CHECK_OPTIONS calls the functions that set options.
             if not re.search(rf"\b{function}\b", calls) and \
                     not re.search(rf"CHECK_OPTIONS\({function.removesuffix('_init')},", calls):
                 yield f"{function} ({header.relative_to(SOURCE)}) is called by no test in C"

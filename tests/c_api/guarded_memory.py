@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory between inaccessible pages, for differential.py: a load or store beyond either end is a segmentation fault,
-and so is a store to memory that is protected."""
+"""Memory between inaccessible pages, for differential.py: an access beyond either end is a segmentation fault, and so
+is a store to protected memory."""
 import ctypes
 import mmap
 
@@ -19,7 +19,7 @@ LIBC.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 
 class Region:
-    """Whole pages between two that no access is allowed to. `bytes` shows them as an array."""
+    """Whole pages between two inaccessible pages. `bytes` is an array over them."""
 
     def __init__(self, size):
         self.size = size
@@ -44,7 +44,7 @@ class Region:
 
 
 class RegionPool:
-    """Reuses regions: sizes are powers of two, so that a few of each serve every case."""
+    """Reuses regions: sizes are powers of two, so that a few of each size serve every case."""
 
     def __init__(self):
         self.free = {}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differential.py's calls are made of: random arrays between inaccessible pages and canaries, and calls on
-contexts of several numbers of threads, whose results must be the same bits."""
+"""Building blocks of differential.py's calls: random arrays between inaccessible pages and canaries, and calls on
+contexts of several numbers of threads, whose results must be bitwise equal."""
 import ctypes
 import math
 import zlib
@@ -12,7 +12,7 @@ from guarded_memory import RegionPool
 from rung_types import I32, I64
 
 CANARY = 0xA5
-POISONS = (0xFF, 0x5A)  # what results hold before a call: NaN or -1, and another value before the next one
+POISONS = (0xFF, 0x5A)  # contents of results before a call: NaN or -1, and another value before the next call
 THREADS = (1, 2, 3, 7, 16)
 MIDDLE_SHARE = 1 / 40
 POOL = RegionPool()
@@ -22,8 +22,8 @@ SPECIAL_VALUES = {"nan": math.nan, "infinity": math.inf, "-infinity": -math.inf,
 
 
 class Tensor:
-    """An array in guarded memory, with rung's element type. `written`: a result; one that the call also reads has the
-    values to begin with in `initial`."""
+    """An array in guarded memory, with rung's element type. `written`: a result; if the call also reads it, `initial`
+    has its initial values."""
 
     def __init__(self, region, stored, dtype, written):
         self.region, self.stored, self.dtype, self.written = region, stored, dtype, written
@@ -35,11 +35,11 @@ class Tensor:
         return f"{'result' if self.written else 'input'} {self.dtype} {self.shape} strides {steps}"
 
     def wide(self):
-        """Returns the values in double precision; integers as they are."""
+        """Returns the values in double precision; integers unchanged."""
         return self.dtype.wide(self.stored)
 
     def exact(self):
-        """Returns the values in a type that has digits and range to spare: long double for f64."""
+        """Returns the values in a type with more digits and range: long double for f64."""
         return self.stored.astype(np.longdouble) if self.dtype.name == "f64" else self.wide()
 
     def offset(self):
@@ -50,7 +50,7 @@ class Tensor:
         return np.ndarray(self.shape, self.stored.dtype, memory, self.offset() if self.size else 0, self.stored.strides)
 
     def prepare(self, turn):
-        """Sets a result to what it holds before a call."""
+        """Sets a result to its contents before a call."""
         if self.size == 0:
             return
         poison = np.frombuffer(bytes([POISONS[turn % 2]]) * self.dtype.itemsize, self.dtype.bits)[0]
@@ -58,12 +58,12 @@ class Tensor:
         target[...] = poison if self.initial is None else self.initial.view(self.dtype.bits)
 
     def start_with(self, values):
-        """Makes a result one that the call reads too."""
+        """Makes the tensor a result that the call also reads."""
         self.initial = np.broadcast_to(self.dtype.stored(values), self.shape).copy()
         self.prepare(0)
 
     def damage(self):
-        """Returns where bytes that are no element of the result have changed; None where none has."""
+        """Returns the position of a changed byte that belongs to no element of the result; None if there is none."""
         now = self.region.bytes.copy()
         if self.size:
             filler = np.frombuffer(bytes([CANARY]) * self.dtype.itemsize, self.stored.dtype)[0]
@@ -73,7 +73,7 @@ class Tensor:
 
 
 class Case:
-    """One random case of an operator: draws, the tensors it has made, and the calls it makes."""
+    """One random case of an operator: draws random values, and keeps the tensors and calls that it makes."""
 
     def __init__(self, api, operator, seed, number):
         self.api, self.operator = api, operator
@@ -85,7 +85,7 @@ class Case:
         return values[self.random.integers(len(values))]
 
     def weighted(self, **weights):
-        """Returns one of the names, as often as its weight says."""
+        """Returns one of the names, with probabilities proportional to the weights."""
         total = np.cumsum(list(weights.values()))
         return list(weights)[int(np.searchsorted(total, self.random.random() * total[-1], side="right"))]
 
@@ -93,7 +93,7 @@ class Case:
         return bool(self.random.random() < probability)
 
     def extent(self, largest=300):
-        """Small, large, and just beside powers of two alike."""
+        """Returns an extent: small, large, or next to a power of two."""
         kind = self.random.integers(4)
         if kind == 0:
             return int(self.random.integers(0, min(5, largest + 1)))
@@ -102,7 +102,7 @@ class Case:
         return int(np.exp(self.random.uniform(0, math.log(largest))))
 
     def shape(self, rank=None, elements=20000, middle=1 << 20):
-        """A shape of up to `elements`; of a middle-sized case one of up to `middle`, with long axes among them."""
+        """Returns a shape of up to `elements`; in a medium-sized case of up to `middle`, also with long axes."""
         rank = int(self.random.integers(1, 5)) if rank is None else rank
         if self.middle:
             size = math.exp(self.random.uniform(math.log(elements), math.log(middle)))
@@ -114,8 +114,9 @@ class Case:
                 return shape
 
     def array(self, dtype, shape, written, broadcast=False):
-        """Uninitialized, between canaries and inaccessible pages: axes in any order in memory, backwards, with gaps,
-        unaligned to vectors; inputs may repeat along an axis. Often the first or the last byte touches a page."""
+        """Returns an uninitialized array between canaries and inaccessible pages: axes in any memory order, reversed,
+        with gaps, unaligned to vectors; inputs may be broadcast along an axis. Often the first or last byte touches a
+        page."""
         shape = tuple(shape)
         rank, random = len(shape), self.random
         plain = self.flag(0.5)
@@ -131,7 +132,7 @@ class Case:
         empty = math.prod(shape) == 0
         span = 1 if empty else 1 + sum(s * (n - 1) for s, n in zip(strides, shape))
         byte_count = span * dtype.itemsize
-        slack = 64 + int(random.integers(0, 16)) * dtype.itemsize  # of 64: a multiple of every element's size
+        slack = 64 + int(random.integers(0, 16)) * dtype.itemsize  # of 64 bytes, a multiple of every element size
         region = POOL.take(byte_count + 64 + slack)
         region.bytes[...] = CANARY
         place = self.weighted(end=5, begin=2, between=3)
@@ -143,7 +144,7 @@ class Case:
         return self.tensors[-1]
 
     def copy(self, tensor, written):
-        """A tensor of the same layout, alignment and values in another region."""
+        """Returns a tensor of the same layout, alignment and values in another region."""
         region = POOL.take(tensor.region.size)
         region.bytes[...] = CANARY
         copied = Tensor(region, tensor.view_of(region.bytes), tensor.dtype, written)
@@ -153,9 +154,9 @@ class Case:
         return copied
 
     def values(self, dtype, shape, scale=1.0, kind="ordinary"):
-        """Random values: ordinary ones (or whole numbers), `offset` (a mean that is large against the deviation),
-        `special` (NaN, infinities, zeros, subnormal and largest numbers among ordinary ones), `huge` (squares
-        overflow), `tiny` (subnormal)."""
+        """Returns random values: ordinary ones (or integers), `offset` (a mean that is large relative to the
+        deviation), `special` (NaN, infinities, zeros, subnormal and largest numbers among ordinary ones), `huge`
+        (squares overflow), `tiny` (subnormal)."""
         random = self.random
         if not dtype.floating:
             info = np.iinfo(dtype.storage)
@@ -186,7 +187,7 @@ class Case:
     def input(self, dtype, shape, scale=1.0, kind="ordinary", values=None, broadcast=True):
         tensor = self.array(dtype, shape, False, broadcast and values is None)
         if tensor.size:
-            # Where an axis repeats, one value is in memory for all.
+            # Along a broadcast axis all elements have one value.
             distinct = [1 if s == 0 else n for s, n in zip(tensor.stored.strides, tensor.shape)]
             drawn = self.values(dtype, distinct, scale, kind) if values is None else values
             tensor.stored[...] = dtype.stored(drawn)
@@ -199,16 +200,16 @@ class Case:
         return self.one_of(I32, I64)
 
     def thread_counts(self):
-        """Two numbers of threads in most cases, all of them in others."""
+        """Returns two numbers of threads in most cases, all of them in others."""
         if self.flag(0.4 if self.middle else 0.08):
             return list(THREADS)
         return [1, self.one_of(*THREADS[1:])] if self.flag(0.8) else [self.one_of(*THREADS)] * 2
 
     def call(self, function, *tensors, options, given=None, in_place=(), repeats=True):
         """Makes a call on contexts of several numbers of threads, with inputs that cannot be written; asserts that
-        results are the same bits (where `repeats`) and that nothing else has changed. `given` are the options;
-        `in_place` pairs of a result and an input that may be the same memory: then results are the same bits, too.
-        Memory that overlaps otherwise must be refused."""
+        results are bitwise equal (if `repeats`) and that nothing else has changed. `given` are the options; `in_place`
+        are pairs of a result and an input that may share memory: the results must then be bitwise equal, too. Other
+        overlapping memory must be rejected."""
         given = given or {}
         everything = [t for t in (*tensors, *given.values()) if isinstance(t, Tensor)]
         self.api.announce(f"{self.description}\n  tensors: {'; '.join(map(repr, everything))}")
@@ -243,7 +244,7 @@ class Case:
                 tensor.stored.view(tensor.dtype.bits)[...] = result.view(tensor.dtype.bits)
 
     def run(self, thread_count, function, tensors, built_options):
-        """Makes one call; raises Wrong where it fails."""
+        """Makes one call; raises Wrong if it fails."""
         self.calls += 1
         try:
             self.api.call_on(thread_count, function, tensors, built_options)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rung's element types for differential.py: how NumPy stores them, what they round to. NumPy has no bf16 and no 8-bit
-floats; arrays of these hold their bits."""
+"""rung's element types for differential.py: their storage in NumPy, and rounding to them. NumPy has no bf16 and no
+8-bit floats; arrays of these types hold their bits."""
 import numpy as np
 
 
 class DType:
-    """An element type. `unit` is the unit roundoff of the arithmetic that calls of this type compute in, `own_unit`
+    """An element type. `unit` is the unit roundoff of the arithmetic in which calls of this type compute, `own_unit`
     that of the type itself."""
 
     def __init__(self, name, storage, floating=True, own_unit=0.0, largest=0.0, subnormal=0.0, normal=0.0):
@@ -23,9 +23,9 @@ class DType:
         return self.name
 
     def wide(self, stored):
-        """Returns the values, in double precision; those of integers as they are."""
+        """Returns the values in double precision; integers unchanged."""
         if self.name == "bf16":
-            bits = np.atleast_1d(stored).astype(np.uint32) << 16  # NumPy before 2 views no array without axes
+            bits = np.atleast_1d(stored).astype(np.uint32) << 16  # NumPy before 2 cannot view an array without axes
             return bits.view(np.float32).astype(np.float64).reshape(np.shape(stored))
         if self.name in TABLES:
             return TABLES[self.name][stored]
@@ -45,7 +45,7 @@ class DType:
         return self.wide(self.stored(values))
 
     def rounding(self, values):
-        """Returns what one rounding to the type may change; subnormal results included."""
+        """Returns the maximum change by one rounding to the type, including subnormal results."""
         return np.abs(values) * self.own_unit + np.longdouble(self.subnormal) / 2 if self.floating else 0
 
 
@@ -72,7 +72,7 @@ TABLES = {"e4m3": e4m3_values(), "e5m2": e5m2_values()}
 
 
 def nearest_code(name, values):
-    """Returns a code of the nearest finite value: good enough for inputs."""
+    """Returns a code of the nearest finite value: sufficient for inputs."""
     finite = np.flatnonzero(np.isfinite(TABLES[name]))
     order = finite[np.argsort(TABLES[name][finite], kind="stable")]
     known = TABLES[name][order]
@@ -93,5 +93,5 @@ INTEGERS = (I8, U8, U16, I32, I64)
 
 
 def arithmetic(dtype):
-    """Returns the type of sums: f64 for f64, else f32."""
+    """Returns the accumulation type: f64 for f64, else f32."""
     return F64 if dtype is F64 else F32

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""public_headers.py CXX ROOT GENERATED: what users include compiles with their flags and their compiler.
+"""public_headers.py CXX ROOT GENERATED: the public headers compile with users' flags and compilers.
 
-Without C++20, whichever header comes first ends the translation with one message. With it, all of them together
-give no warning. CXX is tried, and clang++ where the machine has one: Debian 12's has no std::source_location.
+Without C++20, whichever header comes first ends compilation with one message. With C++20, all of them together give no
+warning. Uses CXX, and clang++ if it is installed: Debian 12's has no std::source_location.
 """
 import pathlib
 import shutil
@@ -13,7 +13,7 @@ import tempfile
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
 MOST_LINES = 15
-# Those of core that programs use; others reach them through the library's own sources alone.
+# Core headers for programs; the others are only included by the library's own sources.
 CORE = ["activation", "context", "dlpack", "dtype", "error", "extents", "tensor", "tensor_ref", "version",
         "view"]
 
@@ -28,7 +28,7 @@ def public_headers(root):
 
 
 class Compiler:
-    """A compiler with the include paths of a user."""
+    """A compiler with a user's include paths."""
 
     def __init__(self, command, root, generated, scratch):
         self.command = command
@@ -36,7 +36,7 @@ class Compiler:
         self.source = pathlib.Path(scratch) / "user.cpp"
 
     def errors(self, headers, *flags):
-        """What it says of a program that includes the headers; "" when it compiles."""
+        """Returns the messages on a program that includes the headers; "" if it compiles without any."""
         self.source.write_text("".join(f"#include <{header}>\n" for header in headers) + "int main() {}\n")
         done = subprocess.run([self.command, *flags, *self.flags, self.source], capture_output=True, text=True)
         return done.stderr if done.returncode != 0 or done.stderr else ""
@@ -56,7 +56,7 @@ def wrong_with(compiler, headers):
     said = compiler.errors(headers, "-std=c++20", *WARNINGS)
     if said:
         wrong.append(f"{compiler.command}: all headers, with -std=c++20:\n{said[:3000]}")
-    if compiler.is_gcc():  # which alone compiles kernels for the simulated GPU; it does not know nvcc's pragmas
+    if compiler.is_gcc():  # only GCC compiles kernels for the simulated GPU; it does not know nvcc's pragmas
         said = compiler.errors(headers, "-std=c++20", *WARNINGS, "-Wno-conversion", "-Wno-unknown-pragmas",
                                "-DRUNG_SIMT=1")
         if said:

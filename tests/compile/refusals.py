@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""refusals.py CXX ROOT: a call that does not compile says why, by name and in few lines.
+"""refusals.py CXX ROOT: a call that must not compile gives a message that names the reason, in few lines.
 
-Other clang++ that the machine has is tried beside CXX: its messages are worded otherwise.
+Also tests clang++ if it is installed: its messages are worded differently.
 """
 import pathlib
 import shutil
@@ -32,7 +32,7 @@ def compile_case(compiler, root, case):
 
 
 def wrong_with(compiler, root):
-    """What is wrong with the compiler's answers; none of it, as a rule."""
+    """Returns complaints about the compiler's messages."""
     wrong = []
     accepted = compile_case(compiler, root, 0)
     if accepted.returncode != 0:

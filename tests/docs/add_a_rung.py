@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rungs that docs/add-a-rung.md shows compile, as rungs of gemm do. (listings.py looks at their style.)
+"""The rungs in docs/add-a-rung.md compile, as rungs of gemm do. (listings.py checks their style.)
 
 usage: add_a_rung.py SOURCE BUILD
 
-BUILD is configured with the simulated GPU: each listing takes the place of a rung that stands there, in its compile
-command."""
+BUILD is configured with the simulated GPU: each listing replaces an existing rung in that rung's compile command."""
 import json
 import pathlib
 import shlex
@@ -14,7 +13,7 @@ import tempfile
 
 from listings import files_of
 
-# Whose command a listing is compiled by: what names its backend, and a rung of that.
+# The rung whose compile command a listing uses, by a text that identifies its backend.
 STANDINS = {"cpu": "rung/ops/gemm/cpu/020_loop_order_ikj.cpp", "cuda": "rung/ops/gemm/cuda/020_naive_coalesced.cu"}
 
 

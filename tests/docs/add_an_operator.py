@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does what docs/add-an-operator.md says, in a copy of the tree that holds no other operator.
+"""Follows docs/add-an-operator.md in a copy of the tree without other operators.
 
 Writes the page's files, builds, checks every rung, and runs the operator's test in C; then breaks a rung, and both
-must fail. Objects of what the page does not touch come from SOURCE_BUILD where that compiled the same.
+checks must fail. Objects of sources that the page does not change come from SOURCE_BUILD if it compiled the same.
 usage: add_an_operator.py SOURCE SOURCE_BUILD SCRATCH
 """
 import json
@@ -18,7 +18,7 @@ OPERATOR = "clip"
 
 
 def run(*command):
-    """The exit status and what was printed."""
+    """Returns the exit status and the output."""
     done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True)
     return done.returncode, done.stdout
@@ -32,14 +32,14 @@ def must(*command):
 
 
 def check(tree, build):
-    """What `rung check` finds, as its JSON says."""
+    """Returns the JSON of `rung check`."""
     must("cmake", "--build", build, "--target", "rung_program")
     _, output = run(build / "bin" / "rung", "check", OPERATOR, "--json")
     return json.loads(output[output.index("{"):])
 
 
 def test_in_c(tree, build, scratch):
-    """The exit status and output of the C interface's test program, with this operator alone."""
+    """Returns the exit status and output of the C interface's test program, with this operator only."""
     (scratch / "operators.inc").write_text(f"OPERATOR({OPERATOR})\n")
     libraries = build / "lib"
     must("cc", "-std=c99", "-pedantic-errors", "-Wall", "-Wextra", "-Werror", "-o", scratch / "test_in_c",
@@ -51,7 +51,7 @@ def test_in_c(tree, build, scratch):
 
 
 def list_interface(page, tree):
-    """Runs what the page says about docs/api.md; then the page of the interface is up to date and has the operator."""
+    """Runs the page's command for docs/api.md; expects that docs/api.md is then up to date and has the operator."""
     if not re.search(r"^python3 tools/api\.py\b", page, re.M):
         sys.exit("the page does not say to run tools/api.py, without which docs/api.md is out of date")
     must(sys.executable, tree / "tools/api.py")
@@ -71,7 +71,7 @@ def main():
         sys.exit(f"the page edits more than the operator's folder: {outside}")
 
     tree, build = scratch / "tree", scratch / "build"
-    # Of the build too: what was made of former sources must not be taken for that of these.
+    # Removes the build, too: objects of former sources must not be reused.
     shutil.rmtree(tree, ignore_errors=True)
     shutil.rmtree(build, ignore_errors=True)
     for name in ("CMakeLists.txt", "cmake", "rung", "tools", "tests/c_api", "docs/rung.1", "LICENSE"):

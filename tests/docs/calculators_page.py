@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the commands of docs/calculators.md and compares what they print with what the page shows.
+"""Runs the commands of docs/calculators.md and compares their output with the page.
 
 usage: calculators_page.py SOURCE RUNG [--write]      --write: puts what they print into the page"""
 import difflib
@@ -13,7 +13,7 @@ import tempfile
 
 BLOCK = re.compile(r"^```console\n\$ (rung .*)\n(?:\n((?:.*\n)*?))?```$", re.M)
 
-# What is counted below a command, by a build that counts and by one that does not.
+# Output below a command that contains counts, in a build with counters and in one without.
 COUNTED = re.compile(r"^    \S.*\n", re.M)
 NOT_COUNTED = re.compile(r"^    not counted here: this program was built without.*\n(?:    \s.*\n)*", re.M)
 
@@ -22,7 +22,7 @@ def printed(program, command, cache):
     words = shlex.split(command, comments=True)
     environment = {name: value for name, value in os.environ.items()
                    if name not in ("COLUMNS", "FORCE_COLOR", "NO_COLOR")}
-    environment["XDG_CACHE_HOME"] = cache  # nothing is known of the machine
+    environment["XDG_CACHE_HOME"] = cache  # no stored measurements of the machine
     done = subprocess.run([program, *words[1:]], capture_output=True, text=True, check=False, env=environment)
     if done.returncode != 0:
         sys.exit(f"{command}: exit status {done.returncode}: {done.stderr}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs what docs/choice.md says one can run: a survey of few problems, its fit, and what is said of the choice.
+"""Runs the commands of docs/choice.md: a survey of few problems, its fit, and the explanation of a choice.
 usage: choice_page.py SOURCE RUNG"""
 import json
 import os
@@ -27,14 +27,14 @@ with tempfile.TemporaryDirectory() as folder:
     folder = pathlib.Path(folder)
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PATH": f"{rung.parent}:{os.environ['PATH']}"}
     (folder / "results/MACHINE/rates").mkdir(parents=True)
-    # Fewer and smaller problems than the page's, which take a minute.
+    # Fewer and smaller problems than on the page, whose commands take a minute.
     assert survey.count("--count 240") == 1
     small = survey.replace("--count 240", "--count 12") + " --backend cpu --max-bytes 64K"
     printed = run(small)
     assert "chosen by these rates" in printed, printed
     rates = json.loads((folder / "results/MACHINE/rates/softmax.json").read_text(encoding="utf-8"))
     assert rates["operator"] == "softmax" and rates["machine"]["kind"] == "cpu"
-    # A busy machine leaves problems undecided.
+    # On a busy machine problems may be undecided.
     assert 6 <= rates["fit"]["problems"] <= 12, rates["fit"]
     for paths in rates["kernels"].values():
         assert "" in paths, "rates of the paths that are not listed"
@@ -44,7 +44,7 @@ with tempfile.TemporaryDirectory() as folder:
     assert "chosen" in run(choice)
     assert "softmax" in run("rung rates --backend cpu")
 
-    # Another machine's rates, and a name that is none.
+    # Another machine's rates, and an unknown name.
     machines = sorted(path.parent.parent.name for path in source.glob("results/*/rates/softmax.json"))
     cpus = [name for name in machines if name.endswith("cores")]
     for name in cpus:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds docs/course to what its commands print: each row `command | figure | value` of its tables is run and compared.
-Programs take a compiler's time, so that they are a part of their own. `names` runs nothing: every rung, program and
-command, with its options, that a page, or docs/glossary.md, names is there.
+"""Compares docs/course with the output of its commands: each row `command | figure | value` of its tables is run.
+Compiling programs takes long, so they are a separate part. `names` runs nothing: it checks that every rung, program and
+command, with its options, in a page or in docs/glossary.md exists.
 
 usage: course.py names|counted|programs SOURCE RUNG"""
 import concurrent.futures
@@ -17,10 +17,10 @@ import tempfile
 
 ROW = re.compile(r"^ *\| `rung ([\w-]+) ([^`]+)` \| ([^|]+) \| ([^|]+) \|$", re.M)
 CALCULATORS = ("reuse", "roofline", "waves", "littles-law", "work")
-# What a value may be followed by, and what it is a multiple of then.
+# Units of values, with their factors.
 UNITS = {"%": 0.01, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "KiB": 2 ** 10, "MiB": 2 ** 20, "GFLOP/s": 1e9, "TFLOP/s": 1e12}
 HEAD = "| command | figure | value |\n"
-LEAST = {"counted": 100, "programs": 20}  # rows
+LEAST = {"counted": 100, "programs": 20}  # minimum number of rows
 
 
 def output_of(words, source, *, code=(0,)):
@@ -35,7 +35,7 @@ def sum_of(kernels, name):
 
 
 def explained(rung, figure):
-    """One of the figures that a page may quote, of a rung as `rung explain --json` has it."""
+    """Returns a figure of a rung, by a page's name for it, from the JSON of `rung explain`."""
     counters, kernels = rung["counters"], rung.get("kernels", ())
     roof = {one["bytes_are"]: one for one in rung["roofline"]}
     return {
@@ -86,7 +86,7 @@ def occupancy(program, source, words, figures):
 
 
 def calculate(calculator, program, source, words, figures):
-    """Results of a calculator, by their names."""
+    """Returns results of a calculator, by name."""
     row, = json.loads(output_of([program, calculator, *words, "--json"], source).stdout)["rows"]
     return {figure: row["results"][re.sub("[^a-z0-9]+", "_", figure.lower())] for figure in figures}
 
@@ -98,7 +98,7 @@ def amdahl(program, source, words, figures):
 
 
 def emulate(program, source, words, figures):
-    """Figures of a program's run; those of a kernel end in its name."""
+    """Returns figures of a program's run; figures of a kernel end in its name."""
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder, "report.json")
         done = output_of([program, "emulate", *words, "--checks", "always", "--json", report], source, code=(0, 1, 66))
@@ -126,7 +126,7 @@ def emulate(program, source, words, figures):
 
 
 def same(text, value):
-    """Whether the page's text is the value, to as many digits as it has, or one of several."""
+    """Returns whether the page's text equals the value, rounded to the text's digits, or is one of several values."""
     if isinstance(value, set):
         return text in value
     if isinstance(value, str):
@@ -168,7 +168,7 @@ def check_figures(part, source, program):
 
 
 def check_names(source, program):
-    """Of code spans: operator/rung, program.cu, and `rung command`."""
+    """Checks the names in code spans: operator/rung, program.cu, and `rung command`."""
     ops = {path.name for path in (source / "rung/ops").iterdir() if path.is_dir()}
     listed = output_of([program, "--help"], source).stdout
     commands = set(re.findall(r"^  ([\w-]+)  ", listed, re.M))

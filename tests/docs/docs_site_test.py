@@ -54,12 +54,12 @@ Not `[this](nowhere.md)`, ``nor ` [that](nowhere.md)``, nor [elsewhere](https://
 [reference]: docs/guide.md
 <img src="docs/plot.svg">
 """
-BROKEN = {  # a document, and what is said of it
+BROKEN = {  # a document, and the expected complaint
     "[a](missing.md)": "docs/b.md: there is no missing.md",
     "[a](../../outside.md)": "docs/b.md: there is no ../../outside.md",
     "| a | b |\n| c | d |": "docs/b.md: no table begins with | a | b |",
 }
-SITE = {  # a page, and what is wrong with it
+SITE = {  # a page, and the expected complaint
     '<a href="b.html#there">b</a><a href="#here" id="here">c</a><a href="https://example.org/">d</a>': None,
     '<a href="c.html">b</a>': "a.html: there is no c.html",
     '<a href="b.html#nowhere">b</a>': "a.html: b.html#nowhere: there is no such place on that page",
@@ -114,7 +114,7 @@ def built_pages(folder):
 
 
 def real_tree(folder):
-    """Every document is staged and in the navigation, once, and each link leads to a staged file."""
+    """Expects every document to be staged and in the navigation, once, and each link to lead to a staged file."""
     staging = Staging(SOURCE)
     staging.write(folder / "real")
     expect(staging.broken, [], "broken links of the documents")

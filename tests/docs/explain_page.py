@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds docs/explain.md's figures of gemm against what `rung explain` counts and results/h200 has measured, and the
-words of explain's columns and rows against docs/glossary.md.
+"""Compares docs/explain.md's figures of gemm with the counters of `rung explain` and the times in results/h200, and the
+terms in explain's columns and rows with docs/glossary.md.
 
 usage: explain_page.py SOURCE RUNG"""
 import json
@@ -13,12 +13,12 @@ import sys
 ROW = re.compile(r"^\| (\w+) \| ([\d.]+) \| ([\w ]+) \| ([\d.]+) \|$", re.M)
 MEASURED = "f32 4096x4096x4096"
 COUNTED = "f32 256x256x64"
-# What explain's columns and rows say in the sense that every reader knows.
+# Words in explain's columns and rows that need no glossary entry.
 PLAIN = set("""active all and arithmetic at before best bound by byte cache cached came change conflict constant copy
     counted declared div each for global in inst instruction integer launch load loaded memory move must nothing of on
     once one operation or per product read register reuse rung spilled stack store stored that the
     thread used was were written""".split())
-# Rungs that between them show every row.
+# Rungs that together show every row.
 SHOWN = ("naive_uncoalesced", "shared_tile_transposed", "split_k", "ldmatrix_pipeline", "persistent")
 
 
@@ -66,7 +66,7 @@ def singular(word):
 
 
 def labels(program):
-    """The columns of the ladder's table and the rows of a rung's, by word."""
+    """Yields the words in the columns of the ladder's table and in the rows of a rung's table."""
     for line in explain(program, "gemm", COUNTED).splitlines():
         if line.startswith("rung "):
             yield line.removeprefix("rung ")

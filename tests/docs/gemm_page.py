@@ -12,7 +12,7 @@ LARGE_B = "f32 16x4096x4096"  # B leaves the caches
 
 
 def code_of(folder):
-    """The code of each CPU rung, without comments, by its name."""
+    """Returns the code of each CPU rung, without comments, by name."""
     codes = {}
     for path in folder.glob("*.cpp"):
         code = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))

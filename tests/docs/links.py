@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asserts that the links of the documents lead somewhere: every relative link, and every anchor, of the documents below
-ROOT, a source tree or the installed documents, where what belongs to the source tree alone is missing.
+"""Asserts that every relative link of the documents below ROOT, with its anchor, has a target. ROOT is a source tree or
+the installed documents, which lack the parts that only the source tree has.
 
 usage: links.py ROOT
 """
@@ -23,7 +23,7 @@ def documents(root):
 
 
 def anchors(document):
-    """The anchors of a document's headings, as GitHub makes them."""
+    """Returns the anchors of a document's headings, as GitHub generates them."""
     found, text = set(), re.sub(r"^ *```.*?^ *```$", "", document.read_text(), flags=re.M | re.S)
     for heading in re.findall(r"^#+ +(.*?) *#*$", text, re.M):
         words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").lower()
@@ -37,7 +37,7 @@ def anchors(document):
 
 
 def links(document):
-    """(line, target) of the relative links outside blocks of code."""
+    """Yields (line, target) of the relative links outside code blocks."""
     inside = False
     for number, line in enumerate(document.read_text().splitlines(), 1):
         if line.lstrip().startswith("```"):
@@ -56,7 +56,7 @@ def main():
     for document in documents(root):
         for number, target in links(document):
             seen += 1
-            # Not resolve(): what is below rung/ is to be left by '..' as it was entered.
+            # Not resolve(), which would follow symbolic links below rung/ before '..' is applied.
             name, _, anchor = target.partition("#")
             path = pathlib.Path(os.path.normpath(document.parent / name)) if name else document
             if path.suffix == ".md" and path.exists() and anchor and anchor not in anchors(path):

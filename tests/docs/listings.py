@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reader pastes from the how-to pages passes the project's own style: each listing of docs/add-a-rung.md and
-docs/add-an-operator.md, written to the path above it in a copy of the operators' folders. Where clang-format 14, whose
-layout the sources have, is installed, it must leave the listings as they are.
+"""Listings of the how-to pages pass the project's style checks: each listing of docs/add-a-rung.md and
+docs/add-an-operator.md, written to the path above it in a copy of the operators' folders. If clang-format 14, whose
+layout the sources have, is installed, it must not change the listings.
 
 usage: listings.py SOURCE"""
 import pathlib
@@ -11,16 +11,17 @@ import subprocess
 import sys
 import tempfile
 
-PAGES = {"docs/add-a-rung.md": 2, "docs/add-an-operator.md": 7}  # how many listings each has at least
+PAGES = {"docs/add-a-rung.md": 2, "docs/add-an-operator.md": 7}  # minimum number of listings per page
 
 
 def files_of(page):
-    """{path: content} of the blocks of code that have their path, in backquotes, on the line above."""
+    """Returns {path: content} of the code blocks that have their path, in backquotes, on the line above."""
     return dict(re.findall(r"^`(rung/ops/[\w./]+)`\n```\w*\n(.*?)^```$", page, re.M | re.S))
 
 
 def complaints_of_style(source, files):
-    """What style.py says of the listings, beside the files of the operators that they are added to."""
+    """Yields style.py's complaints about the listings, together with the files of the operators that they are added
+    to."""
     with tempfile.TemporaryDirectory() as folder:
         tree = pathlib.Path(folder)
         for operator in {path.split("/")[2] for path in files}:
@@ -38,7 +39,7 @@ def complaints_of_style(source, files):
 
 
 def formatter():
-    """The command of clang-format 14, or None."""
+    """Returns the command of clang-format 14, or None."""
     for name in ("clang-format-14", "clang-format"):
         if shutil.which(name):
             said = subprocess.run([name, "--version"], capture_output=True, text=True, check=False).stdout

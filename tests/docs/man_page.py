@@ -9,7 +9,7 @@ commands = set()
 for path in sorted(source.glob("rung/workbench/*.cpp")):
     for name, summary in re.findall(r'Command self\{\s*\{\.name = "([\w-]+)".*?\.summary =\s*"(.*?)"', path.read_text(),
                                     re.S):
-        if summary:  # commands without one are not for people
+        if summary:  # commands without a summary are internal
             commands.add(name)
 page = (source / "docs/rung.1").read_text()
 section = page[page.index(".SH COMMANDS"):page.index(".SH EXIT STATUS")]

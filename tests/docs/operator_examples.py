@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""operator_examples.py CXX ROOT GENERATED: the first lines of C++ in each operator's README, with which docs/api.md
-opens the operator, compile in a program that includes rung/rung.hpp alone. All their variables are tensors; t is a
-number.
+"""operator_examples.py CXX ROOT GENERATED: the first C++ listing of each operator's README, which is also the
+operator's example in docs/api.md, compiles in a program that includes only rung/rung.hpp. All its variables are
+tensors; t is a number.
 """
 import pathlib
 import re
@@ -26,7 +26,7 @@ def example(readme):
 
 
 def errors(command, root, generated, code, scratch):
-    """What the compiler says of an example; "" where it compiles."""
+    """Returns the compiler's messages on an example; "" if it compiles."""
     unused = "".join(f"  static_cast<void>({name});\n" for name in TENSORS)
     tensors = "".join(f", rung::TensorRef {name}" for name in TENSORS)
     source = pathlib.Path(scratch) / "example.cpp"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables and pictures of measurements in every document are what `rung report` makes of the files below results/.
-Documents with a ladder that this build has not are left out: its rows say what each rung gains on the one before.
+"""The tables and pictures of measurements in every document equal the output of `rung report` for the files below
+results/. Documents with a ladder that this build lacks are skipped: their rows show each rung's gain over the previous
+one.
 
 usage: result_tables.py SOURCE RUNG"""
 import json
@@ -13,7 +14,7 @@ MARKER = re.compile(r"^<!-- rung:(?:table|picture) (\S+)", re.M)
 
 
 def operators_of(results, name):
-    """The operators of the ladders that a marker's files have; surveys have none."""
+    """Returns the operators of the ladders in a marker's files; surveys have none."""
     found = set()
     for path in results.glob(name + ".json"):
         found |= {row["op"] for row in json.loads(path.read_text(encoding="utf-8"))["rows"] if "op" in row}

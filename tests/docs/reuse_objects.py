@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A compiler launcher for the build of a copy of the tree: takes the object that another build made of the
-same source with the same command, and compiles what is new or whose command differs.
+"""A compiler launcher for the build of a copy of the tree: reuses the object that another build made of the same source
+with the same command, and compiles sources that are new or whose command differs.
 
-Commands are compared, sources are not: the copy must hold those that the other build has compiled.
+Commands are compared, sources are not: the copy must have the sources that the other build compiled.
 usage, in COPY_BUILD: reuse_objects.py SOURCE SOURCE_BUILD COPY COPY_BUILD COMPILER ARGUMENT...
 """
 import json
@@ -14,7 +14,7 @@ import sys
 
 
 def essential(command):
-    """The command without what asks for a list of dependencies."""
+    """Returns the command without the options that write a list of dependencies."""
     kept, words = [], iter(command)
     for word in words:
         if word in ("-MF", "-MT"):
@@ -29,7 +29,7 @@ def following(command, option):
 
 
 def made_before(source, source_build, copy, copy_build, command):
-    """The other build's object, or None."""
+    """Returns the other build's object, or None."""
     output = following(command, "-o")
     mine = [word.replace(copy_build, source_build).replace(copy, source) for word in essential(command)]
     for entry in json.loads(pathlib.Path(source_build, "compile_commands.json").read_text()):
@@ -47,7 +47,7 @@ def main():
         sys.exit(subprocess.run(command).returncode)
     output, dependencies = following(command, "-o"), following(command, "-MF")
     shutil.copyfile(made, output)
-    if dependencies is not None:  # the build wants a list; of what it would name, nothing changes here
+    if dependencies is not None:  # the build expects a list of dependencies; none of them changes in this build
         pathlib.Path(dependencies).write_text(f"{output}: {command[-1]}\n")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the commands of docs/stencil.md's tables and compares what they count with what the page says.
+"""Runs the commands of docs/stencil.md's tables and compares their counts with the page.
 
 usage: stencil_page.py SOURCE RUNG"""
 import json
@@ -13,7 +13,7 @@ ROW = re.compile(r'^\| `rung explain stencil/(\w+) "([^"]+)"` \| ([^|]+) \| ([\d
 
 
 def count(program, rung, problem):
-    """Totals of all launches, and how many elements and iterations the problem has."""
+    """Returns totals of all launches, and the problem's numbers of elements and iterations."""
     done = subprocess.run([program, "explain", f"stencil/{rung}", problem, "--json"], capture_output=True, text=True,
                           check=False)
     if done.returncode != 0:

@@ -53,7 +53,7 @@ with tempfile.TemporaryDirectory() as folder:
     lines = [json.loads(line) for line in (folder / "cache/rung/tuning.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [line["problem"] for line in lines] == ["f32 64x1000", "f32 32x500"], lines
 
-    # What is known is not measured again, unless that is asked for.
+    # Stored results are not measured again without --again.
     assert "known before" in run(commands[0])
     assert "known before" not in run(commands[0] + " --again")
 
@@ -65,7 +65,7 @@ with tempfile.TemporaryDirectory() as folder:
     assert re.search(rf"^ *{kernel} .*chosen", shown, re.MULTILINE), shown
     assert re.search(r"naive .*teaching", shown), shown
 
-    # What the file says is what a context that tunes takes, be it not the fastest.
+    # A context that tunes uses the file's choice, even if it is not the fastest.
     assert len(last["seconds"]) > 1, last
     other = next(name for name in last["seconds"] if name != kernel)
     (folder / "other.jsonl").write_text(json.dumps(dict(last, kernel=other)) + "\n", encoding="utf-8")

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/stability.md and CHANGELOG.md say of versions is what the build does. usage: versions.py SOURCE"""
+"""docs/stability.md and CHANGELOG.md agree with the build on versions. usage: versions.py SOURCE"""
 import pathlib
 import re
 import sys
 
-KINDS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}  # those of Keep a Changelog
+KINDS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}  # section names of Keep a Changelog
 
 
 def changelog(text, version):
-    """What is wrong with the changelog: its headings, and that it lacks the version of the sources."""
+    """Yields complaints about the changelog: its headings, and a missing entry for the version of the sources."""
     sections = re.findall(r"^## (.*)$", text, re.M)
     if sections[:1] != ["[Unreleased]"]:
         yield "CHANGELOG.md does not begin with [Unreleased]"
@@ -29,7 +29,7 @@ def changelog(text, version):
 
 
 def stability(page, version, library, install):
-    """What docs/stability.md says otherwise than the build."""
+    """Yields the statements of docs/stability.md that contradict the build."""
     if f"rung is at {version}" not in page:
         yield f"docs/stability.md does not say that rung is at {version}"
     if ("SOVERSION ${PROJECT_VERSION_MAJOR}\n" in library) != ("soname\n`librung.so.MAJOR`." in page):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rung emulate --annotate`: each line of a program stands beside what it did. usage: annotate.py RUNG"""
+"""`rung emulate --annotate`: each line of a program is printed beside its counters. usage: annotate.py RUNG"""
 import json
 import os
 import pathlib
@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-LONG = "x" * 150  # a word that is longer than any line
+LONG = "x" * 150  # longer than any line
 SOURCE = """#include <cstdio>
 __global__ void kernel(const float* in, float* out) {
   __shared__ float tile[32 * 32];
@@ -35,14 +35,14 @@ int main() {
 }
 """.replace("LONG", LONG)
 WIDTH = 90
-# By line: requests of global memory, sectors each, of shared memory, wavefronts each, lanes, note. Both
-# blocks write the same zeros, which is no race.
+# By line: requests of global memory, sectors per request, requests of shared memory, wavefronts per request, lanes,
+# note. Both blocks write the same zeros, which is no race.
 EXPECTED = {4: "2 32 32", 5: "2 32 32", 6: "bar 2", 8: "2 1 2 8 8 br 0%"}
 
 
 def wrong_behind_ccache(rung):
-    """A compiler that is ccache, told to name files from the folder on: the second of two folders with the same program
-    is not shown what the first one's object says, which has gone."""
+    """Returns complaints about a compiler behind ccache, with file names relative to the folder: of two folders with
+    the same program, the second must not get file names from the first one's object, whose folder is gone."""
     if not shutil.which("ccache"):
         return []
     with tempfile.TemporaryDirectory() as base:
@@ -79,16 +79,17 @@ def main():
         found = re.search(rf"^(.*) {number} {re.escape(code)}$", run.stdout, re.M)
         if found is None or found.group(1).split() != counts.split():
             wrong.append(f"line {number}: {found.group(0) if found else 'not printed'!r}, expected {counts!r}")
-    # Both warps part at the last line's guard, the only branch.
+    # Both warps diverge at the last line's guard, the only branch.
     if (kernel["totals"]["divergent_branches"], kernel["totals"]["branches"]) != (2, 2):
         wrong.append(f"branches: {kernel['totals']}")
-    # Instances of a template apart: their loads are alike, their stores are not. Sectors of both lines' requests.
+    # Instances of a template are listed separately: they have the same loads, but different stores. Sectors of both
+    # lines' requests.
     for instance, counts in {"spread<1>": "2 4 32", "spread<8>": "2 18 32"}.items():
         listing = run.stdout.partition(f"\n{instance}\n")[2]
         found = re.search(r"^(.*) 12 +out\[Step", listing, re.M)
         if found is None or found.group(1).split() != counts.split():
             wrong.append(f"{instance}: {found and found.group(0)!r}, expected {counts!r}")
-    # It stands in each listing.
+    # The long word appears in each listing.
     if "".join(re.findall(r"(?<=[/* ])x+(?=$|\*)", run.stdout, re.M)) != 3 * LONG:
         wrong.append("the long word is not whole")
     wrong += wrong_behind_ccache(rung)

@@ -19,7 +19,7 @@ OTHERWISE = re.compile(r"^// never: (.*)$", re.M)
 
 
 def wrong(text, findings):
-    """What is missing or too much among the findings of one order."""
+    """Returns findings that are missing or unexpected under one order."""
     expected = {(kind, line - (1 if above else 0)) for line, source in enumerate(text.splitlines(), 1)
                 for above, kind in EXPECT.findall(source)}
     found = {(one["kind"], one["line"]) for one in findings}
@@ -43,7 +43,7 @@ def main():
         report = pathlib.Path(folder, "report.json")
         for path in paths:
             program = pathlib.Path(folder, path.stem)
-            compiled = f"{program}.o"  # beside which its source stays, for the advice
+            compiled = f"{program}.o"  # its source stays beside it, for the advice
             subprocess.run([rung, "emulate", "--build", "-c", str(path), "-o", compiled], check=True)
             subprocess.run([rung, "emulate", "--build", compiled, "-o", str(program)], check=True)
             for order in ("forward", "reverse", "random:1"):

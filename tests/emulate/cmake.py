@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A CMake project that knows nothing of rung is built for the simulated GPU by the toolchain file of `rung emulate`:
-static and shared libraries of kernels, C++ sources that call the runtime, a generator that runs while building, tests.
+"""A CMake project without any knowledge of rung is built for the simulated GPU by the toolchain file of `rung emulate`:
+static and shared libraries of kernels, C++ sources that call the runtime, a generator that runs during the build,
+tests.
 usage: cmake.py RUNG CMAKE"""
 import os
 import pathlib
@@ -73,7 +74,7 @@ int main(int argc, char** argv) {
 
 
 class Project:
-    """The project in a folder, and what was wrong with it."""
+    """The project in a folder, and complaints about it."""
 
     def __init__(self, folder, rung, cmake):
         self.folder, self.rung, self.cmake, self.wrong = pathlib.Path(folder), rung, cmake, []
@@ -82,7 +83,7 @@ class Project:
             (self.folder / name).write_text(text)
 
     def run(self, *command, code=0, says=()):
-        """Runs a command that has to end with this exit code and to say this."""
+        """Runs a command; expects this exit code and these texts in its output."""
         run = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
         output = run.stdout + run.stderr
         lacks = [text for text in says if text not in output]
@@ -91,7 +92,7 @@ class Project:
         return output
 
     def check(self):
-        """Builds, runs, mends what is found, and builds again."""
+        """Builds, runs, mends the findings, and builds again."""
         ctest = str(pathlib.Path(self.cmake).with_name("ctest"))
         toolchain = self.run(self.rung, "emulate", "--toolchain-file").strip()
         self.run(self.cmake, "--toolchain", toolchain, "-S", ".", "-B", "build")
@@ -105,18 +106,18 @@ class Project:
                  says=[*found, "under orders forward, reverse and random:1"])
         self.run(self.rung, "emulate", "build/app", "--", "--size", "96")
         self.run(ctest, "--test-dir", "build", says=["100% tests passed"])
-        # What a header says is built again; and one that has a bug for 96 elements fails its test.
+        # Sources that include a changed header are rebuilt; with a bug for 96 elements its test fails.
         header = self.folder / "include" / "kernels.cuh"
         header.write_text(header.read_text().replace("more = 0", "more = 1"))
         self.run(self.cmake, "--build", "build", says=["kernels.cu.o", "main.cu.o"])
         self.run(ctest, "--test-dir", "build", code=8, says=["0% tests passed"])
-        # A program of the system's is none of ours, and neither is one beside sources.
+        # Neither a program of the system nor one beside sources is a program of ours.
         self.run(self.rung, "emulate", "/bin/true", code=2, says=["a source ends with .cu"])
         self.run(self.rung, "emulate", "build/app", "main.cu", code=2, says=["build/app is a program: given 2 files"])
 
 
 def wrong_builds(rung, folder):
-    """As a Makefile calls nvcc: objects by -c, with dependencies, then a program."""
+    """Returns complaints about builds as by a Makefile: objects by -c, with dependencies, then a program."""
     build = [rung, "emulate", "--build"]
     commands = [[*build, "-arch=sm_90", "-O3", "-Iinclude", "-MD", "-MF", "k.d", "-c", "lib/kernels.cu", "-o", "k.o"],
                 [*build, "-c", "lib/parts.cu"], [*build, "-c", "host.cpp", "-o", "host.o"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `rung emulate --json` counts of a kernel whose figures are known. usage: counters.py RUNG"""
+"""Counters in the JSON of `rung emulate` for a kernel with known figures. usage: counters.py RUNG"""
 import json
 import pathlib
 import subprocess
@@ -25,7 +25,7 @@ int main() {
 }
 """ % (N * N, N * N, N * N, N * N)
 WARPS = N * N // 32
-# A warp reads one element of a row of the left matrix, 32 neighbors of the right one: 1 and 4 sectors.
+# A warp reads one element of a row of the left matrix and 32 adjacent ones of the right: 1 and 4 sectors.
 EXPECTED = {"global_load_requests": 2 * N * WARPS, "global_load_sectors": 5 * N * WARPS,
             "global_store_requests": WARPS, "global_store_sectors": 4 * WARPS, "shared_requests": 0,
             "local_requests": 0, "constant_requests": 0, "atomic_requests": 0, "barriers": 0}

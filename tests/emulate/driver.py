@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Projects that know nothing of rung are built by `rung nvcc` in nvcc's place: three of CMake, a makefile, a library
-for ctypes; and what the driver says of options. usage: driver.py RUNG CMAKE [CASE ...]"""
+"""Projects without any knowledge of rung are built with `rung nvcc` in place of nvcc: three of CMake, a makefile, a
+library for ctypes; and the driver's messages about options. usage: driver.py RUNG CMAKE [CASE ...]"""
 import os
 import pathlib
 import re
@@ -35,7 +35,7 @@ class Driver(unittest.TestCase):
         self.folder = pathlib.Path(scratch.name)
 
     def run_here(self, *command, code=0, environment=None, folder=None):
-        """Runs a command, which must end with this code; returns both outputs."""
+        """Runs a command, which must end with this code; returns its output and error output."""
         run = subprocess.run(command, cwd=folder or self.folder, capture_output=True, text=True, check=False,
                              env=dict(os.environ, **(environment or {})), timeout=250)
         self.assertEqual(run.returncode, code, f"{command}\n{run.stdout}{run.stderr}")
@@ -46,7 +46,7 @@ class Driver(unittest.TestCase):
 
     def configure(self, *options):
         output = self.run_here(CMAKE, f"-DCMAKE_CUDA_COMPILER={NVCC}", "-S", ".", "-B", "build", *options)
-        if "Detecting CUDA" in output:  # the first time
+        if "Detecting CUDA" in output:  # the first configuration
             self.assertIn("CUDA compiler identification is NVIDIA 13.0", output)
         self.run_here(CMAKE, "--build", "build")
 
@@ -55,7 +55,7 @@ class Driver(unittest.TestCase):
         for shared in ("OFF", "ON"):
             self.configure(f"-DVECTORS_SHARED={shared}")
             self.assertIn("100% tests passed", self.run_here(CTEST, "--test-dir", "build"))
-        # What is installed runs, and a finding fails the test that asks for it.
+        # Installed programs run, and a finding fails the test that requests this.
         self.run_here(CMAKE, "--install", "build", "--prefix", "installed")
         self.assertEqual(self.run_here("installed/bin/test_host", environment={
             "LD_LIBRARY_PATH": str(self.folder / "installed/lib")}), "750\n")
@@ -70,7 +70,7 @@ class Driver(unittest.TestCase):
         self.configure()
         self.assertIn("100% tests passed", self.run_here(CTEST, "--test-dir", "build"))
         self.assertRegex(self.run_here("build/particles"), r"^3 steps, -?\d")
-        # Dependencies are written: a header that changes compiles its sources again.
+        # Dependencies are written: sources that include a changed header are compiled again.
         header = self.folder / "include/forces.cuh"
         header.write_text(header.read_text() + "// changed\n")
         self.assertIn("step.cu.o", self.run_here(CMAKE, "--build", "build"))
@@ -116,7 +116,7 @@ class Driver(unittest.TestCase):
         self.assertIn('"findings":[{', re.sub(r"\s", "", (self.folder / "found.json").read_text()))
         self.assertEqual(self.run_here("./a.out", environment={"RUNG_EMULATE": "--no-checks"}), "7\n")
         self.assertIn("which is no option", self.run_here("./a.out", code=2, environment={"RUNG_EMULATE": "--x"}))
-        # `rung emulate` runs it, too, under its own options.
+        # `rung emulate` runs the program, too, with its own options.
         self.run_here(RUNG, "emulate", "--order", "all", "a.out", code=66)
 
     def test_options(self):

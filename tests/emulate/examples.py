@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the programs of examples/cuda by `rung emulate`. Those without a bug print PASS, and nothing is found under any
-order of threads; of NAME_bug.cu the finding is the one that its head names, and its advice the one below.
+order of threads; for NAME_bug.cu the finding is the one stated in its head, and its advice the one below.
 
-Most are compiled as one, each in a namespace of its own (batch.hpp runs them); a few by themselves, for what a user
-sees and what is counted.
+Most are compiled as one, each in a namespace of its own (batch.hpp runs them); a few separately, for the output that a
+user sees and for their counters.
 usage: examples.py RUNG FOLDER"""
 import json
 import os
@@ -14,9 +14,9 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-ORDERS = 3  # of --order all
+ORDERS = 3  # number of orders in --order all
 HEAD = re.compile(r"^// Bug: .*\n// rung emulate: (?:(\w+) in line (\d+)$|nothing; )", re.M)
-# A part of the advice; "": the finding has none.
+# Part of the advice; "" if the finding has none.
 ADVICE = {
     "aliasing": "", "block_order": "let the index depend on blockIdx", "box_blur": "y + dy >= 0 && y + dy < height",
     "coarsening": "__syncthreads() at the end of the loop", "convolution_1d": "", "convolution_2d": "declare tile[",
@@ -26,12 +26,12 @@ ADVICE = {
     "reduction": "__syncthreads()", "scan_brent_kung": "", "scan_kogge_stone": "__syncthreads()",
     "scheduling": "__syncthreads()", "skipped_tiles": "let all threads come to the barrier", "vector_add": "if (i < n)",
 }
-# Bugs of which nothing is found: what the program itself says.
+# Bugs without a finding: the program's own message.
 SILENT = {"cpu_against_gpu": "FAIL", "texture": "FAIL", "transpose": "PASS"}
 
 
 def batch(paths):
-    """One source of all of them: what they include first, and each without it in a namespace."""
+    """Returns one source of all of them: first their includes, then each in a namespace without its includes."""
     texts = {path: path.read_text(encoding="utf-8") for path in paths}
     include = re.compile(r"^(#include <.*>)$", re.M)
     lines = sorted({line for text in texts.values() for line in include.findall(text)})
@@ -48,7 +48,7 @@ def run(rung, source, *options):
 
 
 def complaints(name, text, findings, output):
-    """What is not as it should be in one run of one program."""
+    """Yields complaints about one run of one program."""
     bug = name.endswith("_bug")
     if not bug:
         if findings or not output.endswith(": PASS\n") or output.count("\n") != 1:
@@ -91,14 +91,14 @@ def check_together(rung, paths):
 
 
 def kernels_of(rung, path):
-    """The exit code, the output and the counters by kernel of a program that runs alone."""
+    """Returns the exit code, the output and the counters by kernel of a program that is run separately."""
     done = run(rung, path, "--json", "report.json")
     report = json.loads(pathlib.Path("report.json").read_text(encoding="utf-8"))
     return done, {one["name"].partition("(")[0]: one for one in report["kernels"]}
 
 
 def check_alone(rung, folder):
-    """What a user sees, and what two programs are there to count."""
+    """Yields complaints about the output that a user sees, and about the counters of two programs."""
     done = run(rung, folder / "vector_add.cu")
     if done.returncode != 0 or done.stdout != "vector_add: 0 wrong: PASS\n" or done.stderr:
         yield f"vector_add: {done}"
@@ -111,7 +111,7 @@ def check_alone(rung, folder):
         yield f"transpose: {stores} sectors per store"
     counted = kernels_of(rung, folder / "aliasing.cu")[1]
     loads = [counted[name]["totals"]["global_load_requests"] for name in ("divide_plain", "divide")]
-    if loads != [256, 132]:  # of four warps: twice 32, and 32 and once
+    if loads != [256, 132]:  # four warps: twice 32, and 32 and one
         yield f"aliasing: {loads} loads"
     counted = kernels_of(rung, folder / "divergence.cu")[1]
     parted = {name: (one["divergent_warps"], sum(launch["warps"] for launch in one["each_launch"]))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How `rung emulate` ends programs that go wrong: its exit code, a message that points into the source, no
-files left behind. usage: failures.py RUNG [CASE ...]"""
+"""How `rung emulate` ends failing programs: its exit code, a message that points into the source, no remaining files.
+usage: failures.py RUNG [CASE ...]"""
 import json
 import os
 import pathlib
@@ -23,7 +23,7 @@ LAUNCHED_AGAIN = ("  cudaMalloc(&p, 64); cudaMemset(p, 0, 64);\n  for (int i = 0
 ON_HOST = ("__global__ void add(const float* a, float* b) {\n  b[threadIdx.x] = a[threadIdx.x] + 1;\n}\n%s\n"
            "int main() {\n  float* b;\n  cudaMalloc(&b, 128);\n%s\n  add<<<1, 32>>>(a, b);\n"
            "  return cudaDeviceSynchronize() == cudaErrorIllegalAddress ? 0 : 3;\n}\n")
-# No array of the device is named: the address has nothing to do with any.
+# No device array is named: the address belongs to none.
 SAID_OF_HOST = ("a read of 4 bytes of memory of the host, which the GPU cannot read\n  at %s.cu:2\n"
                 "  kernel add, block (0, 0, 0), thread (0, 0, 0)\n"
                 "  pass memory of the device: allocate it by cudaMalloc and copy by cudaMemcpy")
@@ -45,16 +45,16 @@ HEADERS = ("cooperative_groups.h cooperative_groups/reduce.h cublasLt.h cublas_v
            "cuda_fp16.h cuda_fp8.h cuda_pipeline.h curand.h curand_kernel.h mma.h cuda/atomic "
            "cuda/barrier cuda/pipeline").split()
 
-# name: (source, options, exit code, what standard error must hold)
+# name: (source, options, exit code, texts in standard error)
 CASES = {
     "null": (KERNEL % ("  p[threadIdx.x] = 1;", "  kernel<<<1, 1>>>(p);\n  return cudaDeviceSynchronize() == "
                        "cudaErrorIllegalAddress ? 0 : 3;"), [], 66, ["null.cu:2", "kernel", "null pointer"]),
     "wait": (KERNEL % ("  while (*(volatile int*)p == 0) {}", ALLOCATED % "cudaErrorLaunchTimeout"), [], 66,
              ["wait.cu:2", "deadlock"]),
-    # So many threads look in vain that each round of looks takes a while.
+    # So many threads spin that each round of polls takes a while.
     "wait_of_many": (KERNEL % ("  while (atomicAdd(p, 0) == 0) {}", LAUNCHED % (64, 64, 256)), ["--timeout", "100"], 66,
                      ["wait_of_many.cu:2", "deadlock"]),
-    # The host waits for a kernel that waits for the host; and one that does not.
+    # The host waits for a kernel that waits for the host; and for one that does not.
     "unanswered": (KERNEL % ("  while (*(volatile int*)p == 0) {}",
                              "  cudaMallocHost(&p, 64); *p = 0;\n  kernel<<<2, 32>>>(p);\n"
                              "  if (cudaGetLastError() != cudaSuccess) return 4;\n"
@@ -73,7 +73,7 @@ CASES = {
                           ALLOCATED % "cudaSuccess"), [], 66,
                 ["lanes of warp 0 wait at two calls of __syncthreads()", "barrier.cu:3", "barrier.cu:2",
                  "put one barrier behind the if of line 2"]),
-    # Another reduction at the barrier is no barrier that others could complete.
+    # A different reduction at the barrier cannot complete with the others.
     "barrier_mixed": (KERNEL % ("  if (threadIdx.x < 7) __syncthreads();\n  else p[0] = __syncthreads_or(1);",
                                 ALLOCATED % "cudaErrorLaunchFailure"), [], 66,
                       ["barrier_mixed.cu:3", "barrier_mixed.cu:2", "another operation of barrier 0"]),
@@ -85,10 +85,10 @@ CASES = {
     "compile": (KERNEL % ("  p[0] = undeclared;", ""), [], 2, ["compile.cu:2", "undeclared"]),
     "library": ("#include <vector>\n#include <cutlass/gemm.h>\nint main() {}\n", [], 3,
                 ["library.cu:2", "cutlass/gemm.h, of CUTLASS", "is no part"]),
-    # Whether the system has it, from a toolkit that is installed, or not.
+    # Whether or not an installed toolkit provides the header.
     "toolkit": ("#include <cuComplex.h>\n#include <cufft.h>\nint main() {}\n", [], 3,
                 ["cufft.h, of cuFFT", "is no part"]),
-    # The host's own check fails because of what was found: that has to be reported.
+    # The host's assertion fails because of the finding, which must still be reported.
     "host_assertion": ("#include <cassert>\n" + KERNEL % (
         "  p[0] = p[1] + 1;", "  int h = 0;\n  cudaMalloc(&p, 64);\n  kernel<<<1, 1>>>(p);\n"
         "  cudaMemcpy(&h, p, 4, cudaMemcpyDeviceToHost);\n  assert(h == 1);"), [], 66,
@@ -100,12 +100,12 @@ CASES = {
                              ALLOCATED % "cudaSuccess"), [], 66, ["misaligned.cu:2", "misaligned", "16 bytes"]),
     "instruction": (KERNEL % ('  asm volatile("frobnicate.b32 %0, 1;" : "=r"(p[0]));', ""), [], 3,
                     ["instruction.cu:2", "frobnicate.b32"]),
-    # Of a family that is there, one that is not.
+    # An unsupported variant of a supported instruction.
     "variant": (KERNEL % ('  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.min.u32 [%0], [%1], 16;"'
                           ' :: "l"(p), "r"(0));', ""), [], 3, ["variant.cu:2", "bulk_group.min.u32"]),
     "memory": ("#include <vector>\nint main() {\n  std::vector<char> all(size_t(1) << 60);\n  return all[5];\n}\n", [],
                134, ["bad_alloc", "memory.cu:3"]),
-    # What a block did before it heard of another is no better for that: plain sums, then a counter.
+    # A block's earlier writes are not ordered by what it later learns of another block: plain sums, then a counter.
     "late": (KERNEL % ("  p[1] += 1;\n  __threadfence();\n  atomicAdd(p, 1);", LAUNCHED % (64, 4, 1)), [], 66,
              ["late.cu:2", "race"]),
     "unlock": (KERNEL % ("  while (atomicCAS(p, 0, 1) != 0) {}\n  __threadfence();\n  p[1] += 1;\n  atomicExch(p, 0);",
@@ -116,10 +116,10 @@ CASES = {
         LAUNCHED % (256, 1, 32)), [], 66, ["unawaited.cu:4", "race"]),
     "behind": (KERNEL % ("  __shared__ int s[32];\n  s[threadIdx.x + 1] = 1;\n  __syncthreads();\n  p[0] = s[1];",
                          LAUNCHED % (64, 1, 32)), [], 66, ["behind.cu:3", "out_of_bounds (shared)"]),
-    # What is read in front of a compare-and-swap is a guess: no race.
+    # The value read before a compare-and-swap is a guess: no race.
     "guess": (KERNEL % ("  int seen = *p, old;\n  do {\n    old = seen;\n    seen = atomicCAS(p, old, old + 1);\n"
                         "  } while (seen != old);", LAUNCHED % (64, 4, 64)), [], 0, []),
-    # What ptxas refuses.
+    # Errors of ptxas.
     "shared_array": (KERNEL % ("  __shared__ int wide[13000];\n  wide[p[0]] = 1;", ""), [], 2,
                      ["shared_array.cu:2", "void kernel(int*)", "wide has more bytes", "52000"]),
     "shared_arrays": (KERNEL % ("  __shared__ int a[8000], b[8000];\n  a[p[0]] = b[p[1]] = 1;",
@@ -137,25 +137,25 @@ CASES = {
                ["cublas.cu:3", "cublasSsymm is not part of rung's cuBLAS: docs/emulate.md lists what is"]),
     "cublas_64": ("#include <cublas_v2.h>\nint main() {\n  return cublasSsymm_64((cublasHandle_t)0, 1, 2);\n}\n", [],
                   2, ["cublas_64.cu:3", "cublasSsymm_64 is not part of rung's cuBLAS"]),
-    # The tenth launch does what no other does.
+    # Only the tenth launch differs.
     "repeated": (KERNEL % ("  if (++p[threadIdx.x] == 10) p[16] = 1;", LAUNCHED_AGAIN), ["--checks", "4"], 0,
                  ["5 of 20 launches were checked, the first 4 and 1 later one; 15 that repeated them ran"]),
     "always": (KERNEL % ("  if (++p[threadIdx.x] == 10) p[16] = 1;", LAUNCHED_AGAIN), ["--checks", "always"], 66,
                ["always.cu:2", "out_of_bounds"]),
     "checks": (KERNEL % ("", ""), ["--checks", "0"], 2, ["--checks: given \"0\", accepted are repeated, always and"]),
-    # A program's own macros of one letter: none of our headers has such a name but T, as the toolkit's have.
+    # A program may define macros of one letter: our headers use no such name but T, like the toolkit's.
     "letters": ("".join(f"#include <{one}>\n" for one in HEADERS) + "int main() { return A - 'A'; }\n",
                 [f"-D{one}='{one}'" for one in "ABCDEFGHIJKLMNOPQRSUVWXYZ"], 0, []),
     "before": (KERNEL % ("  p[(int)threadIdx.x - 1] = 1;", ALLOCATED % "cudaSuccess"), [], 66,
                ["before.cu:2", "out_of_bounds", "p[-1]: p has 16 elements"]),
-    # No condition keeps an index from being wrong that is the same for all threads.
+    # No condition fixes an index that is wrong for all threads alike.
     "literal": ("__global__ void kernel(int* p) { __shared__ int s[33]; s[33] = 1; __syncthreads(); p[0] = s[33]; }\n"
                 + KERNEL.partition("\n}\n")[2] % (LAUNCHED % (64, 1, 1)), [], 66,
                 ["index 33 of s, which has 33 elements", "\n  keep the index 33 of s between 0 and 32\n"]),
     "argument": (KERNEL.replace("int* p", "int* p, int n", 1) % (
         "  p[n] = 1;", "  cudaMalloc(&p, 64);\n  kernel<<<1, 1>>>(p, 16);"), [], 66,
         ["argument.cu:2", "\n  keep the index n of p between 0 and 15\n"]),
-    # A layer as long as a product.
+    # The length of a layer is a product.
     "layers": (KERNEL.replace("int* p", "int* p, int h, int w", 1) % (
         "  const int x = threadIdx.x, y = threadIdx.y, z = blockIdx.x;\n  p[(z - 1) * h * w + y * w + x] = 1;",
         "  cudaMalloc(&p, 96);\n  kernel<<<2, dim3(4, 3)>>>(p, 3, 4);"), [], 66,
@@ -166,10 +166,10 @@ CASES = {
     "host_stack": (ON_HOST % ("", "  float a[32] = {};"), [], 66, [SAID_OF_HOST % "host_stack"]),
     "host_malloc": (ON_HOST % ("#include <cstdlib>", "  float* a = (float*)calloc(32, 4);"), [], 66,
                     [SAID_OF_HOST % "host_malloc"]),
-    # So large that it lies beside the device's memory.
+    # So large that malloc maps it next to the device's memory.
     "host_vector": (ON_HOST % ("#include <vector>", "  std::vector<float> v(1 << 20);\n  float* a = v.data();"), [], 66,
                     [SAID_OF_HOST % "host_vector"]),
-    # A guard would leave the neighbors of a block's first and last elements out.
+    # A guard would omit the neighbors of a block's first and last elements.
     "halo": (STENCIL % ("64", "t", "for (int k = -2; k <= 2; ++k) sum += tile[l + k];"), [], 66,
              ["index -2 of tile, which has 64 elements", "\n  give tile a halo: the window tile[l + k] reaches "
               "elements of neighboring blocks; declare tile that much longer on both sides, and load those"]),
@@ -178,7 +178,7 @@ CASES = {
     "halo_not_loaded": (STENCIL % ("68", "t + 2", "for (int k = -2; k <= 2; ++k) sum += tile[l + k];"), [], 66,
                         ["uninitialized (shared): a read of 4 bytes that no thread has written: tile[0]",
                          "\n  let a thread of the block write it before it is read"]),
-    # Freed device memory is not the host's: the launch ends, and what comes behind it works.
+    # Freed device memory is not host memory: the launch ends, and later calls work.
     "freed": (FREED, [], 66, ["freed.cu:3", "that have been freed at ", "freed.cu:9"]),
     "freed_unwatched": (FREED, ["--no-checks"], 66, ["that have been freed at ", "freed_unwatched.cu:9"]),
     "host_read": (KERNEL % ("  p[threadIdx.x] = 1;", "  cudaMalloc(&p, 64);\n  kernel<<<1, 16>>>(p);\n"
@@ -186,7 +186,7 @@ CASES = {
                   ["host_access", "host_read.cu:9", "host code reads byte 12 of 64 bytes of cudaMalloc"]),
     "host_write": (KERNEL % ("  p[threadIdx.x] = 1;", "  cudaMalloc(&p, 64);\n  p[3] = 1;"), [], 66,
                    ["host_access", "host_write.cu:7", "host code writes byte 12 of 64 bytes of cudaMalloc"]),
-    # malloc gives up with its lock held: what was found is reported nevertheless.
+    # malloc aborts while it holds its lock: the findings are reported nevertheless.
     "damaged": ("#include <cstdio>\n#include <cstdlib>\n#include <cstring>\n#include <thread>\n" + KERNEL % (
         "  p[threadIdx.x + 1] = 1;",
         "  cudaMalloc(&p, 64);\n  kernel<<<1, 16>>>(p);\n  cudaDeviceSynchronize();\n"
@@ -195,7 +195,7 @@ CASES = {
         "  for (int i = 0; i < 4000; ++i) last = std::malloc(size);\n"
         "  std::memset(last, 0xff, size + 64);\n  last = std::malloc(size);\n  std::printf(\"%p\", last);"), [], 134,
                 ["damaged.cu:6", "out_of_bounds", "Its heap is damaged"]),
-    # A launch that cannot be one: a sentence that points at it, and nothing of our headers.
+    # An invalid launch: one message that points at it, and none from our headers.
     "count": (KERNEL % ("  p[0] = 1;", "  kernel<<<1, 32>>>(p, 5);"), [], 2,
               ["count.cu:6:20: error: too many arguments to function ‘void kernel(int*)’"]),
     "types": ("#include <vector>\n" + KERNEL % (
@@ -203,7 +203,7 @@ CASES = {
             "types.cu:8:", "error: cannot convert ‘std::vector<int>’ to ‘int*’"]),
     "misspelt": (KERNEL % ("  p[0] = 1;", "  kernle<<<1, 32>>>(p);"), [], 2,
                  ["misspelt.cu:6:3: error: ‘kernle’ was not declared in this scope; did you mean ‘kernel’?"]),
-    # Compiled twice, as by default: one line each, and nothing of the second compiler's.
+    # Compiled twice, as by default: one line per error, and none from the second compilation.
     "both": (KERNEL % ("  p[0] = 1;", "  kernel<<<1, 32>>>(1.5);\n  kernle<<<1, 32>>>(p);"),
              ["--checks", "repeated"], 2,
              ["both.cu:6:21: error: cannot convert ‘double’ to ‘int*’\nboth.cu:7:3: error: ‘kernle’ was not declared "
@@ -219,14 +219,14 @@ CASES = {
                         "as in extern __shared__ float a_s[];"]),
     "untyped_static": ("__global__ void kernel(int* p) {\n  __shared__ s[32];\n  p[0] = s[0];\n}\nint main() {}\n",
                        [], 2, ["untyped_static.cu:2: error: the __shared__ variable s has no type"]),
-    # Each block holds one lock and wants the other's.
+    # Each block holds one lock and waits for the other's.
     "crossed": (KERNEL % (
         "  const int mine = blockIdx.x;\n  while (atomicCAS(p + mine, 0, 1) != 0) {}\n  atomicAdd(p + 2, 1);\n"
         "  while (atomicAdd(p + 2, 0) < 2) {}\n  while (atomicCAS(p + 1 - mine, 0, 1) != 0) {}\n  atomicExch(p, 0);",
         LAUNCHED % (64, 2, 1)), [], 66, ["deadlock", "crossed.cu:6"]),
     "returns": ("__global__ int kernel(int* p) { return *p; }\nint main() {}\n", [], 2,
                 ["returns.cu:1: a kernel (__global__) must return void, and kernel returns int"]),
-    # Columns are those of the user's line, which is shorter than the rewritten one.
+    # Columns refer to the user's line, which is shorter than the rewritten one.
     "columns": ("#define BLOCK 32\n__global__ void kernel(int* p) {\n"
                 "  __shared__ int tile[BLOCK];  tile[0] = unknown;\n  p[0] = tile[0];\n}\nint main() {\n"
                 "\tint* p = nullptr; kernel<<<1, BLOCK>>>(p); missing(p);\n"
@@ -236,7 +236,7 @@ CASES = {
     "columns_launch": ("__global__ void kernel(int* p) {}\nint main() {\n"
                        "  int* p = nullptr;  kernel<<<1, 32>>>(p, 3);\n}\n", [], 2,
                        ["columns_launch.cu:3:39: error: too many arguments to function"]),
-    # Options: what is unknown is refused, what nvcc has is taken.
+    # Options: unknown ones are rejected, nvcc's are accepted.
     "option": ("int main() {}\n", ["--counterz"], 2, ["--counterz"]),
     "order": ("int main() {}\n", ["--order", "sideways"], 2,
               ["--order: given \"sideways\", accepted are forward, reverse, random, random:SEED and all"]),
@@ -252,7 +252,7 @@ CASES = {
              "-lcudart".split(), 42, []),
     "named": ("int main() {}\n", ["-o", "named"], 2, ["`rung nvcc -o` writes one"]),
     "ptx": ("int main() {}\n", ["-ptx"], 2, ["an option of nvcc's", "`rung nvcc` builds"]),
-    # The limit is of the program alone: compiling takes longer.
+    # The time limit applies to the program only: compiling takes longer.
     "limit": ("#include <thrust/sort.h>\nint main() {}\n", ["--timeout", "0.2"], 0, []),
     "own": ("int main() { return 42; }\n", [], 42, []),
     "arguments": ("int main(int n, char** a) { return n == 4 && a[1][1] == 'h' && *a[3] == '-' ? 43 : 1; }\n",
@@ -261,8 +261,8 @@ CASES = {
 
 
 def wrong_in_a_loop(rung, folder, environment):
-    """A kernel that goes on for ever is told of while it runs, and what ends the program says where it was. Waits for
-    the message: how soon a loaded machine lets the kernel run is not known."""
+    """Returns complaints if a kernel that never ends is not reported while it runs, or if the signal that ends the
+    program does not report its position. Waits for the message, since a busy machine may start the kernel late."""
     path = pathlib.Path(folder, "loop.cu")
     path.write_text(KERNEL % ("  for (unsigned x = 1;; x = 3 * x + 1) p[0] = x;", ALLOCATED % "cudaSuccess"))
     with subprocess.Popen([rung, "emulate", "--no-checks", path.name], cwd=folder, env=environment,
@@ -282,7 +282,8 @@ def wrong_in_a_loop(rung, folder, environment):
 
 
 def wrong_after_a_pause(rung, folder, environment):
-    """Where the machine stands still until the time limit is long past, a program still says where it was."""
+    """Returns complaints if a program does not report its position when the machine stood still beyond the time
+    limit."""
     path = pathlib.Path(folder, "pause.cu")
     path.write_text("#include <cstdio>\n" + KERNEL % (
         "  for (unsigned x = 1;; x = 3 * x + 1) p[0] = x;",
@@ -300,7 +301,7 @@ def wrong_after_a_pause(rung, folder, environment):
 
 
 def wrong_after_a_kill(rung, folder, environment):
-    """A program ends with rung, even when that is killed. What is left in the temporary folder is removed here."""
+    """Returns complaints if a program survives rung, even if rung is killed. Removes the remaining temporary files."""
     path = pathlib.Path(folder, "killed.cu")
     path.write_text("#include <cstdio>\n#include <unistd.h>\nint main() {\n"
                     '  printf("%d\\n", getpid()); fflush(stdout);\n  sleep(60);\n}\n')
@@ -325,7 +326,8 @@ def wrong_after_a_kill(rung, folder, environment):
 
 
 def wrong_paths(rung, folder, environment):
-    """Findings and counters name files alike: from the current folder on, however they were given."""
+    """Returns complaints if findings and counters name files differently: both must be relative to the current
+    folder."""
     path = pathlib.Path(folder, "paths.cu")
     path.write_text(KERNEL % ("  p[0] = threadIdx.x;", LAUNCHED % (64, 1, 32)))
     wrong = []

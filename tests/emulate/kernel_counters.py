@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `rung emulate` tells of whole kernels: reuse, occupancy and what limits it, bytes at each level, textures,
-every launch. usage: kernel_counters.py RUNG"""
+"""Counters of whole kernels by `rung emulate`: reuse, occupancy and its limit, bytes at each level, textures, every
+launch. usage: kernel_counters.py RUNG"""
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-# The convolution is that of a 9x9 mask in tiles of 16x16: published figures are 576 threads per block, 3 blocks a
-# SM of 2048 threads, 6912 bytes of shared memory in them, each loaded word used 36 times.
+# The convolution has a 9x9 mask in tiles of 16x16: published figures are 576 threads per block, 3 blocks per SM of 2048
+# threads with 6912 bytes of shared memory, each loaded word used 36 times.
 SOURCE = """
 #include <mma.h>
 __constant__ float mask[81];
@@ -114,7 +114,7 @@ int main() {
   return cudaDeviceSynchronize();
 }
 """
-# By kernel: where in the JSON, and what stands there.
+# By kernel: path in the JSON, and expected value.
 EXPECTED = {
     "convolve": {"reuse": 36, "block_threads": 576, "shared_bytes": 2304, "occupancy.blocks": 3, "occupancy.warps": 54,
                  "occupancy.occupancy": 54 / 64, "occupancy.limited_by": ["warps"], "occupancy.blocks_by.warps": 3,
@@ -132,39 +132,39 @@ EXPECTED = {
               "each_launch.0.warps": 1, "each_launch.0.bytes.global_asked": 128,
               "each_launch.1.totals.texture_requests": 8, "each_launch.1.block": [64, 1, 1],
               "each_launch.1.totals.global_store_requests": 4, "totals.global_store_requests": 5},
-    # A word of a sector of its own each: 4 bytes asked, 32 moved.
+    # Each word is in a sector of its own: 4 bytes requested, 32 moved.
     "count": {"totals.atomic_bytes": 128, "totals.atomic_sectors": 32, "bytes.global_moved": 1024,
               "bytes.global_distinct": 1024, "totals.shared_atomic_bytes": 128, "shared_bytes": 128,
               "occupancy.limited_by": ["blocks"], "shared_atomic_rounds_per_request": 2,
               "atomic_rounds_per_request": 1},
-    # 15399 pixels are below the diagonal: rows 0 to 173 have as many as their number, two more have 174.
+    # 15399 pixels are below the diagonal: rows 0 to 173 have as many as their index, two more have 174.
     "below": {"warps": 968, "divergent_warps": 168, "operations.total": 15399},
     "scale": {"warps": 968, "divergent_warps": 168, "operations.total": 2 * 15399},
     "inner": {"warps": 32, "divergent_warps": 30},
     "product": {"totals.matrix_products": 2 * 3, "totals.matrix_operations": 2 * 3 * 2 * 16**3},
-    # Its 8 warps stay whole.
+    # All 8 warps stay converged.
     "nobody": {"divergent_warps": 0, "branch_efficiency": None, "thread_inst_executed_per_inst_executed": 32},
     # Two loads of the same 256 bytes: memory moves them once.
     "twice": {"global_load_sectors_per_request": 4, "bytes.global_asked": 3 * 256, "bytes.global_moved": 3 * 256,
               "bytes.global_distinct_loaded": 256, "bytes.global_distinct_stored": 256, "reuse": 0.5,
               "shared_bytes": 100000, "occupancy.blocks": 2, "occupancy.limited_by": ["shared memory"],
               "occupancy.blocks_by.shared memory": 2, "operations.additions": 64,
-              # The second load of each sector hits L1, of which two blocks' shared memory leaves 28 KiB.
+              # The second load of each sector hits in L1, of which two blocks' shared memory leaves 28 KiB.
               "caches.l1_bytes": 28 << 10, "totals.l1_load_hits": 8, "caches.dram_read_bytes": 256,
               "caches.dirty_bytes": 256, "caches.l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct": 50,
               "global_load_efficiency": 1, "balance.block_longest_over_mean": 1},
-    # Words of 16 bytes per lane: 512 bytes in four requests that touch all of their sectors.
+    # Words of 16 bytes per lane: 512 bytes in four requests that use all bytes of their sectors.
     "pieces": {"totals.global_load_bytes": 512, "totals.global_load_requests": 4, "totals.global_load_sectors": 64,
                "totals.global_store_bytes": 512 + 768, "totals.global_store_requests": 4 + 6},
     # 32 different addresses, and 4.
     "constants": {"totals.constant_requests": 2, "totals.constant_rounds": 36, "constant_rounds_per_request": 18},
-    # Of the first four and the sixteenth alone.
+    # Only of the first four and the sixteenth launch.
     "again": {"launches": 20, "recorded_launches": 5, "warps": 5, "totals.global_store_requests": 5},
 }
 
 
 def at(value, path):
-    if path.startswith("caches."):  # whose metrics have dots
+    if path.startswith("caches."):  # metrics of caches contain dots
         return value["caches"][path.partition(".")[2]]
     for name in path.split("."):
         value = value[int(name)] if isinstance(value, list) else value[name]

@@ -18,15 +18,15 @@ HERE = pathlib.Path(__file__).resolve().parent
 EXPECT = re.compile(r"//.*expect: (\w+)")
 SAYS = re.compile(r"^// says: (.*)$", re.M)
 NEVER = re.compile(r"^// never: (.*)$", re.M)
-DEADLOCK_SECONDS = 20  # of three orders, on a machine that does other things, too; it was 24 each
+DEADLOCK_SECONDS = 20  # of three orders on a busy machine; each used to take 24
 
 
 class Failed(Exception):
-    """What is not as it should be."""
+    """A failed expectation."""
 
 
 def emulate(rung, source, *options):
-    """The findings and the output of a source under three orders."""
+    """Returns the findings and the output of a source under three orders."""
     run = subprocess.run([rung, "emulate", "--order", "all", "--json", "report.json", "-I", str(HERE / "programs"),
                           *options, str(source)], capture_output=True, text=True, check=False)
     if run.returncode in (2, 3):
@@ -35,7 +35,7 @@ def emulate(rung, source, *options):
 
 
 def check(rung, path, show):
-    """Raises Failed unless the program's bug is found and mended. Returns whether a program could mend it."""
+    """Raises Failed unless the program's bug is found and mended. Returns whether --fix could mend it."""
     text = path.read_text()
     source = pathlib.Path(path.name)
     source.write_text(text)
@@ -73,7 +73,7 @@ def check(rung, path, show):
 
 
 def check_refusal(rung):
-    """Raises Failed unless --fix leaves a source of the program alone that has the name of a copy."""
+    """Raises Failed unless --fix keeps a source of the program whose name equals that of a copy."""
     for name, function in (("two.cu", "main"), ("two.fixed.cu", "other")):
         text = (HERE / "mended" / "warp_rotation.cu").read_text()
         pathlib.Path(name).write_text(text.replace("main", function).replace("rotate", "rotate_" + function))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources named by any bytes, kernels named beyond ASCII, and options without a value: `rung emulate` reads them, names
-them in one line, writes valid JSON, or says what is wrong. usage: names.py RUNG"""
+"""Sources with arbitrary bytes in their names, kernels with non-ASCII names, and options without a value: `rung
+emulate` reads them, prints the names in one line, writes valid JSON, or reports the error. usage: names.py RUNG"""
 import json
 import os
 import pathlib
@@ -31,7 +31,7 @@ FILES = {
     "größe ".encode() + 230 * b"x" + b".cu": "größe ".encode() + 230 * b"x" + b".cu",
 }
 
-# Launched often enough that most launches run in the version that is compiled without hooks.
+# Launched so often that most launches run in the version compiled without hooks.
 BEYOND_ASCII = """#include <cstdio>
 __constant__ int größe = 32;
 __device__ int zähler;
@@ -74,7 +74,7 @@ int main() {
 }
 """
 
-# words: what is said of them
+# words: expected message
 REFUSED = [
     (["-D", ""], "-D: '' given; accepted: NAME or NAME=VALUE"),
     (["-D", "=1"], "-D: '=1' given"),
@@ -98,7 +98,7 @@ class Emulator:
                               check=False)
 
     def report(self):
-        """What the last run has written, which is removed; nothing counted and found if it wrote none."""
+        """Returns the last run's report, which is removed; an empty one if the run wrote none."""
         path = pathlib.Path(self.folder, "report.json")
         if not path.exists():
             return {"findings": [], "kernels": []}
@@ -108,7 +108,7 @@ class Emulator:
 
 
 def wrong_file(emulator, name, shown):
-    """What is wrong with findings, counts and listing of a source of this name."""
+    """Returns complaints about findings, counters and listing of a source with this name."""
     path = os.path.join(os.fsencode(emulator.folder), name)
     with open(path, "wb") as file:
         file.write(PAST_THE_END)
@@ -130,8 +130,8 @@ def wrong_file(emulator, name, shown):
 
 
 def wrong_names(emulator):
-    """What is wrong with names beyond ASCII in a source: where all launches are recorded, and where most run in the
-    version without hooks, which is joined to the other by its symbols."""
+    """Returns complaints about non-ASCII names in a source: with all launches recorded, and with most launches in the
+    version without hooks, whose symbols are matched to the other's."""
     pathlib.Path(emulator.folder, "beyond.cu").write_text(BEYOND_ASCII, encoding="utf-8")
     counted = emulator.run("--checks", "always", "--json", "report.json", "--counters", "beyond.cu")
     launches = {one["name"]: one["launches"] for one in emulator.report()["kernels"]}

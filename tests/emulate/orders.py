@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rung emulate --order all` reports each finding once, with the orders under which it appears.
+"""`rung emulate --order all` reports each finding once, with the orders under which it occurs.
 usage: orders.py RUNG"""
 import json
 import os
@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-# A race under every order; a bad index and another exit code where thread 1 takes its ticket before thread 0.
+# A race under every order; an invalid index and another exit code if thread 1 takes its ticket before thread 0.
 SOURCE = """#include <cstdio>
 __global__ void shift(int* p, int* ticket) {
   __shared__ int s[64];

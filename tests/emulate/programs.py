@@ -3,8 +3,8 @@
 check themselves and print OK, and those of planted/, each of which has one bug where BUG is defined, in lines that
 say `// expect: kind`, and none where it is not.
 
-Compiling costs most by far, and the headers are most of that: many programs are compiled as one, each in a namespace
-of its own (batch.hpp runs them, each in a process of its own). --alone compiles them one by one, as a user would.
+Most of the time is spent compiling headers, so many programs are compiled as one, each in a namespace of its own
+(batch.hpp runs them, each in a process of its own). --alone compiles them one by one, as a user would.
 usage: programs.py RUNG programs|planted [--part I/N] [--only NAME ...] [--alone] [--no-checks] [--checks N]"""
 import argparse
 import json
@@ -17,20 +17,20 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-SECONDS = 60  # that a program may run
+SECONDS = 60  # time limit of a program
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"].*[>"])', re.M)
 DEFINE = re.compile(r"^\s*#\s*define\s+(\w+)", re.M)
-SOMETIMES = "// Found under some orders"  # a program that says so: under one at least
-ALONE = "// Compiled alone"  # a program that says so means names of the whole file's
+SOMETIMES = "// Found under some orders"  # in a program whose bug is found under at least one order
+ALONE = "// Compiled alone"  # in a program that uses names of its whole file
 VOLATILE = re.compile(r"(?<!asm )\bvolatile\b")
-OPTIONS = re.compile(r"^// Options: (.*)$", re.M)  # of `rung emulate`, for a program that is compiled alone
-UNCHECKED = re.compile(r"^rung: kernel .* ran unchecked .*\n", re.M)  # no finding, though told
-SLOW = re.compile(r"^rung: kernel .* has run for \d+ s, and goes on\n(?:  at .*\n)?", re.M)  # of a slow machine
+OPTIONS = re.compile(r"^// Options: (.*)$", re.M)  # for `rung emulate`, in a program that is compiled alone
+UNCHECKED = re.compile(r"^rung: kernel .* ran unchecked .*\n", re.M)  # a remark, no finding
+SLOW = re.compile(r"^rung: kernel .* has run for \d+ s, and goes on\n(?:  at .*\n)?", re.M)  # occurs on a slow machine
 EXPECT = re.compile(r"//.*expect: (\w+)")
 
 
 class Program:
-    """A source, in the variant with its bug or without."""
+    """A source, in the variant with its bug or without it."""
 
     def __init__(self, path, bug):
         self.path, self.bug = path, bug
@@ -39,13 +39,13 @@ class Program:
         self.name = path.stem + ("_bug" if bug else "")
 
     def expected(self):
-        """What is to be found: the kinds, and the lines (all of which a finding must touch)."""
+        """Returns the expected findings: the kinds, and the lines (all of which a finding must involve)."""
         marks = [(match[1], line) for line, text in enumerate(self.text.splitlines(), 1)
                  if (match := EXPECT.search(text))] if self.bug else []
         return {kind for kind, _ in marks}, {line for _, line in marks}
 
     def wrong(self, exit_code, signal, output, report):
-        """What is not as it should be, in words; None: nothing."""
+        """Returns a complaint about a run, or None."""
         kinds, lines = self.expected()
         findings = json.loads(report)["findings"]
         if not self.bug:
@@ -58,22 +58,22 @@ class Program:
         found = False
         for one in findings:
             if one["kind"] == "leak" and "leak" not in kinds and exit_code != 0:
-                continue  # who gives up early frees nothing
+                continue  # a program that exits early frees nothing
             two_sided = one["kind"] in ("race", "stream_order")
             here = {one["line"], one.get("other_line") or one["line"]} if two_sided else {one["line"]}
             if one["kind"] == "race" and (one["block"], one["thread"]) == (one["other_block"], one["other_thread"]):
-                if not self.name.startswith(("copy_", "ptx_bulk_")):  # with a copy of its own that is in flight
+                if not self.name.startswith(("copy_", "ptx_bulk_")):  # with its own copy in flight
                     return f"a race of a thread with itself: {one}\n{output}"
             told.append(f"{one['kind']} in line {'and'.join(map(str, sorted(here)))}")
             if pathlib.Path(one["file"]).name != self.path.name or not here & lines:
                 return f"found {told[-1]} of {one['file']}, expected {kinds} in lines {sorted(lines)}\n{output}"
-            # Of a race both sides are reported, or the one line where all of it happens.
+            # A race is reported with both lines, or with the one line where both sides are.
             found |= one["kind"] in kinds and (not two_sided or lines <= here or here <= lines)
         return None if found else f"found {told}, expected {kinds} in lines {sorted(lines)}\n{output}"
 
 
 def source_of(programs):
-    """One source of all of them. What a program defines ends with it; what it includes comes first."""
+    """Returns one source of all programs. Each program's macros end with it; all includes come first."""
     includes = sorted({include for one in programs for include in INCLUDE.findall(one.text) if include[0] == "<"})
     text = [f"#include {include}" for include in includes]
     text += [f'#include "{HERE}/programs/check.cuh"', f'#include "{HERE}/batch.hpp"']
@@ -104,7 +104,7 @@ def run_batch(rung, programs, options, folder):
 
 
 def run_alone(rung, program, options, folder):
-    """The same of one program as it is."""
+    """Yields the same for one program, compiled alone."""
     report = pathlib.Path(folder, "report.json")
     define = ["-D", "BUG"] if program.bug else []
     if match := OPTIONS.search(program.text):
@@ -113,7 +113,7 @@ def run_alone(rung, program, options, folder):
         command = [rung, "emulate", *options, *define, "--order", order, "--json", str(report),
                    *map(str, program.files)]
         run = subprocess.run(command, capture_output=True, text=True, check=False)
-        # 66 stands for findings.
+        # 66 is the exit code for findings.
         yield program, 0 if run.returncode == 66 else run.returncode, 0, run.stdout + run.stderr, report.read_text()
 
 
@@ -125,7 +125,7 @@ def main():
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--alone", action="store_true")
     parser.add_argument("--no-checks", action="store_true")
-    parser.add_argument("--checks", default="always")  # otherwise all is compiled twice
+    parser.add_argument("--checks", default="always")  # any other value compiles everything twice
     given = parser.parse_args()
     rung = os.path.abspath(given.rung)
     part, parts = map(int, given.part.split("/"))
@@ -142,7 +142,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for one in alone:
             results += run_alone(rung, one, options, folder)
-        # Without hooks is compiled what has no volatile variables.
+        # Programs without volatile variables are compiled without hooks, too.
         bare = given.no_checks or given.checks != "always"
         spinning = [one for one in together if bare and VOLATILE.search(one.text)]
         for batch in (spinning, [one for one in together if one not in spinning]):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of a large regular launch run unrecorded, and the report says how many; a launch that is not regular is
-recorded to its end, and what its odd block does is found. usage: sampling.py RUNG [CASE ...]"""
+"""Blocks of a large regular launch run unrecorded, and the report states how many; an irregular launch is recorded
+completely, and the fault in its irregular block is found. usage: sampling.py RUNG [CASE ...]"""
 import pathlib
 import re
 import subprocess
@@ -44,7 +44,7 @@ REGULAR = "out[i] = last[threadIdx.x ^ 1];"
 UNCHECKED = re.compile(r"kernel sum: (?:.*; of those that were checked )?(\d+) of (\d+) blocks were checked; (\d+) "
                        r"that repeated them at other addresses ran unchecked \(--checks always checks all\)")
 
-# name: (macros, options, exit code, what is said, blocks are left out)
+# name: (macros, options, exit code, messages, whether blocks run unrecorded)
 CASES = {
     "regular": ({}, [], 0, [], True),
     "reverse": ({}, ["--order", "reverse"], 0, [], True),
@@ -54,27 +54,27 @@ CASES = {
     "always": ({}, ["--checks", "always"], 0, [], False),
     "counted": ({}, ["--counters"], 0, [], False),
     "small": ({"LENGTH": "2"}, [], 0, [], False),
-    # An index that was loaded: one of a block in the middle is wrong.
+    # A loaded index: in a block in the middle one is wrong.
     "loaded": ({"BODY": "out[where[i]] = last[threadIdx.x ^ 1];", "TARGET": "n"}, [], 66,
                ["out_of_bounds (global)", "block (700, 0, 0), thread (5, 0, 0)"], False),
-    # A block of its own kind, before any is left out.
+    # An irregular block, before any block runs unrecorded.
     "odd": ({"BODY": "if (blockIdx.x == 5 && threadIdx.x == 3) out[n] = 1; " + REGULAR}, ["--order", "forward"], 66,
             ["out_of_bounds (global)", "block (5, 0, 0)"], False),
     "triangle": ({"BODY": "for (int k = 0; k < blockIdx.x / 64; ++k) sum += in[i]; out[i] = sum;"}, [], 0, [], True),
-    # The last block lacks a guard; neighbors write the same element; the barrier is missing.
+    # The last block lacks a guard; neighbors write the same element; a barrier is missing.
     "edge": ({"BODY": "out[i + 1] = last[threadIdx.x ^ 1];"}, [], 66, ["out_of_bounds (global)", "block (1023, 0, 0)"],
              None),
     "neighbors": ({"BODY": "out[i] = last[threadIdx.x ^ 1]; if (threadIdx.x == 0 && i > 0) out[i - 1] = i;"}, [], 66,
                   ["race (global)"], None),
     "distant": ({"BODY": "const_cast<float*>(in)[i + 100 * 256] = 0; " + REGULAR}, [], 66, ["race (global)"], None),
     "late": ({"BODY": REGULAR + " last[threadIdx.x ^ 32] = 0;"}, [], 66, ["race (shared)"], None),
-    # Blocks that may hand something on to each other.
+    # Blocks that may communicate.
     "counter": ({"BODY": REGULAR + " if (threadIdx.x == 0) atomicAdd((int*)where, 0);"}, [], 0, [], False),
 }
 
 
 def wrong(rung, folder, name):
-    """What is wrong with this case; an empty list: nothing."""
+    """Returns complaints about this case; an empty list if there are none."""
     macros, options, code, texts, left_out = CASES[name]
     values = {"BODY": REGULAR, "LENGTH": "200", "TARGET": "host[700 * 256 + 5]", "LAUNCHES": "1", **macros}
     source = PROGRAM
@@ -100,7 +100,7 @@ def wrong(rung, folder, name):
 
 
 def main():
-    """Runs the cases, or those that are named."""
+    """Runs all cases, or the named ones."""
     rung = str(pathlib.Path(sys.argv[1]).resolve())
     failures = []
     with tempfile.TemporaryDirectory() as folder:

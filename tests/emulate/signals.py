@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether `rung emulate` leaves its temporary folder behind when it is ended early: by a closed pipe, or by a signal at
-whatever moment. usage: signals.py RUNG"""
+"""`rung emulate` removes its temporary folder if it ends early: by a closed pipe, or by a signal at any moment. usage:
+signals.py RUNG"""
 import os
 import pathlib
 import shutil
@@ -11,13 +11,13 @@ import tempfile
 import time
 
 GOOD = "#include <unistd.h>\nint main() { sleep(1); return 7; }\n"
-# Compiled twice, and wrong: the compilers' messages come first, then that of rung.
+# Compiled twice, with an error: first the compilers' messages, then rung's.
 BAD = "__global__ void kernel(int* p) {}\nint main() {\n  kernel<<<1, 32>>>(1.5);\n  kernle<<<1, 32>>>(0);\n}\n"
 LOUD = '#include <cstdio>\nint main() {\n  for (int i = 0; i < 100000; ++i) puts("a line of the program");\n}\n'
 
 
 class Bench:
-    """A folder with programs, and a temporary folder of `rung emulate` that has to be empty afterwards."""
+    """A folder with programs, and a temporary folder of `rung emulate` that must be empty afterwards."""
 
     def __init__(self, rung, folder):
         self.rung, self.folder, self.scratch = rung, pathlib.Path(folder), pathlib.Path(folder, "scratch")
@@ -31,7 +31,7 @@ class Bench:
                                 **how)
 
     def left(self, name):
-        """What the run has left; removed for the next."""
+        """Returns the files that the run has left, and removes them."""
         left = os.listdir(self.scratch)
         for one in left:
             shutil.rmtree(self.scratch / one)
@@ -39,7 +39,7 @@ class Bench:
 
 
 def wrong_after_closed_pipe(bench):
-    """Whoever reads the messages or the output has gone, as behind `| head -1`."""
+    """Returns complaints if the reader of messages or output exits early, as with `| head -1`."""
     wrong = []
     for name, source, redirection in (("bad", BAD, "stderr"), ("loud", LOUD, "stdout")):
         for options in ((), ("--checks", "always")):
@@ -52,7 +52,7 @@ def wrong_after_closed_pipe(bench):
 
 
 def wrong_behind_head(bench):
-    """A program whose reader has gone is no failure: nothing is said, and the exit code is that of SIGPIPE."""
+    """Returns complaints if a program whose reader exited prints a message or has another exit code than SIGPIPE's."""
     with bench.start(LOUD, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
         line = run.stdout.readline()
         run.stdout.close()
@@ -64,7 +64,7 @@ def wrong_behind_head(bench):
 
 
 def wrong_after_signal(bench):
-    """SIGTERM, SIGHUP and SIGINT at several moments: while the source is read, compiled, linked, and while it runs."""
+    """Sends SIGTERM, SIGHUP and SIGINT at several moments: during reading, compiling, linking and running."""
     wrong = []
     for number, name in ((signal.SIGTERM, "TERM"), (signal.SIGHUP, "HUP"), (signal.SIGINT, "INT")):
         for delay in (0, 0.02, 0.3, 0.8, 2):
@@ -81,7 +81,7 @@ def wrong_after_signal(bench):
 
 
 def wrong_when_ignored(bench):
-    """What nohup makes it ignore does not end it."""
+    """Expects that signals ignored by nohup do not end it."""
     with bench.start(GOOD, stderr=subprocess.PIPE, text=True,
                      preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as run:
         for _ in range(8):
@@ -92,7 +92,7 @@ def wrong_when_ignored(bench):
 
 
 def main():
-    # A script's background jobs ignore some, and what they start inherits that.
+    # A script's background jobs ignore some signals, and their children inherit this.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     with tempfile.TemporaryDirectory() as folder:

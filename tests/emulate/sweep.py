@@ -60,7 +60,7 @@ int main() {
 
 
 def complaints_of_figures(run):
-    """Each tile's bytes, blocks and barriers follow from it."""
+    """Yields complaints if a tile's bytes, blocks and barriers do not follow from its size."""
     done = run("--sweep", "TILE=8,16", "--json", "sweep.json", "multiply.cu")
     if done.returncode != 0:
         yield f"exit code {done.returncode}: {done.stderr}"
@@ -93,7 +93,7 @@ def complaints_of_figures(run):
 
 
 def complaints_of_ends(run):
-    """What a value breaks is in its line, and the others are counted."""
+    """Yields complaints if a failing value is not reported in its line, or other values are not counted."""
     done = run("--sweep", "TILE=16,x", "multiply.cu")
     if done.returncode != 2 or f"{4 * (2 * N ** 3 // 16 + N * N):,}" not in done.stdout:
         yield f"a value that does not compile: exit code {done.returncode}\n{done.stdout}"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/digits on small data of the test's own.
+"""examples/digits on small synthetic data.
 
 usage: digits.py SOURCE PROGRAM [--simt]
 
-Each model learns it; the loss of every step is the same to the bit for any number of threads, and within 1e-5 on the
-simulated GPU; a run that was stopped goes on to the bit; a checkpoint that is killed while it is written leaves the one
-before; what is malformed is refused in words; a drawn digit is read.
+Each model learns the data; the loss of every step is bitwise equal for any number of threads, and within 1e-5 on the
+simulated GPU; a stopped run resumes bitwise; a checkpoint whose writing is killed leaves the previous one; malformed
+input gives a message; a drawn digit is recognized.
 """
 import argparse
 import pathlib
@@ -21,12 +21,12 @@ import zipfile
 import zlib
 
 EDGE = 28
-# Which of seven strokes - top, upper left, upper right, middle, lower left, lower right, bottom - a digit has.
+# Which of the seven segments - top, upper left, upper right, middle, lower left, lower right, bottom - a digit has.
 STROKES = ["1110111", "0010010", "1011101", "1011011", "0111010", "1101011", "1101111", "1010010", "1111111", "1111011"]
 
 
 def stroke_pixels(digit):
-    """Row and column of every pixel of a digit as clocks show it, 16 x 10 pixels."""
+    """Yields row and column of every pixel of a seven-segment digit, 16 x 10 pixels."""
     lines = [[(0, c) for c in range(10)], [(r, 0) for r in range(8)], [(r, 9) for r in range(8)],
              [(8, c) for c in range(10)], [(r, 0) for r in range(8, 16)], [(r, 9) for r in range(8, 16)],
              [(15, c) for c in range(10)]]
@@ -36,7 +36,7 @@ def stroke_pixels(digit):
 
 
 def image(digit, draw):
-    """A digit somewhere near the middle, two pixels wide, over noise."""
+    """Returns a digit near the center, with lines two pixels wide, over noise."""
     pixels = bytearray(draw.randrange(60) for _ in range(EDGE * EDGE))
     top, left = 5 + draw.randrange(3), 7 + draw.randrange(3)
     for row, column in stroke_pixels(digit):
@@ -47,7 +47,7 @@ def image(digit, draw):
 
 
 def png(width, height, pixels):
-    """An 8-bit grey PNG file."""
+    """Returns an 8-bit grayscale PNG file."""
     def chunk(kind, content):
         return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
     rows = b"".join(b"\0" + pixels[row * width:(row + 1) * width] for row in range(height))
@@ -73,7 +73,7 @@ class Test:
             self.npy("<i8", (len(labels),), struct.pack(f"<{len(labels)}q", *labels)))
 
     def command(self, *words):
-        # One thread: images are few, and threads that wait for each other on a busy machine take long.
+        # One thread: there are few images, and on a busy machine threads wait long for each other.
         given = {"--data": self.folder, "--set": "good", "--threads": 1}
         more = [word for name, value in given.items() if name not in words for word in (name, value)]
         return [self.program, *map(str, (*more, *words))]
@@ -90,7 +90,7 @@ class Test:
             sys.exit(f"{words} ends with {done.returncode}, without '{message}':\n{done.stdout}{done.stderr}")
 
     def curve(self, *words):
-        """The loss of every step."""
+        """Returns the loss of every step."""
         self.run(*words, "--curve", self.folder / "curve.npy")
         content = (self.folder / "curve.npy").read_bytes()
         header = 10 + int.from_bytes(content[8:10], "little")
@@ -105,7 +105,7 @@ class Test:
 
     def repeats(self, simt):
         for model in "perceptron", "softmax", "mlp", "lenet":
-            # 37 images: the last batch of an epoch is a smaller one.
+            # 37 images: the last batch of an epoch is smaller.
             words = ("--model", model, "--epochs", 1, "--batch", 37)
             one = self.curve(*words, "--threads", 1)
             for more in (*words, "--threads", 3), (*words, "--threads", 2, "--copy-steps"):
@@ -135,8 +135,8 @@ class Test:
                     sys.exit("the checkpoint is no zip archive of arrays")
 
     def survives(self):
-        """Killed at any moment: the checkpoint is that of some epoch, and can be resumed."""
-        # Few images: most of the time goes into writing checkpoints.
+        """Kills the program at any moment: the checkpoint must be that of an epoch, and resumable."""
+        # Few images: most of the time is spent writing checkpoints.
         draw = random.Random(3)
         self.write("few", b"".join(image(digit, draw) for digit in range(10)), list(range(10)))
         path = self.folder / "killed.npz"
@@ -163,7 +163,7 @@ class Test:
                 damaged = str(broken)
             if damaged is not None:
                 sys.exit(f"attempt {attempt}: the checkpoint is damaged: {damaged}")
-        # In the middle of a write, for sure: a file may not grow beyond half of a checkpoint.
+        # Certainly during a write: a file-size limit of half a checkpoint.
         before = path.read_bytes()
         half = len(before) // 2
         done = subprocess.run(self.command(*words, "--resume"), capture_output=True, check=False, timeout=60,
@@ -206,7 +206,7 @@ class Test:
         words = ("--model", "lenet", "--epochs", 8, "--batch", 16, "--checkpoint", path)
         self.run(*words)
         for digit in 3, 7:
-            # Drawn three times as large, dark on white, off the middle.
+            # Drawn three times as large, dark on white, off-center.
             size, pixels = 120, bytearray(b"\xff" * 120 * 120)
             for row, column in stroke_pixels(digit):
                 for down in range(6):
@@ -224,7 +224,7 @@ class Test:
         self.refused((*words, "--png", blank), "no PNG file")
 
     def converts(self):
-        """tools/digits_data.py on packages made here: one as it should be, and others that are not."""
+        """Runs tools/digits_data.py on packages made here: a valid one, and malformed ones."""
         import gzip
         table = "sklearn/datasets/data/digits.csv.gz"
         line = ",".join(["16"] + ["0"] * 63 + ["7"])

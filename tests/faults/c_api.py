@@ -10,16 +10,16 @@ import subprocess
 import sys
 import tempfile
 
-# Of allocators.
+# Allocation functions.
 SLACK_BYTES = 64
-# The OpenMP runtime ends the process where it cannot allocate: docs/reliability.md.
+# The OpenMP runtime ends the process if it cannot allocate: docs/reliability.md.
 KNOWN_IN_OPENMP = 4
 
 
 def run(program, shim, folder, kind, threads, number):
-    """(exit code, standard output, standard error, whether a call was failed)"""
+    """Returns (exit code, standard output, standard error, whether a call was failed)."""
     fired = os.path.join(folder, "fired")
-    # What the allocator caches for threads counts as allocated.
+    # Memory that the allocator caches for threads counts as allocated.
     environment = dict(os.environ, LD_PRELOAD=shim, RUNG_FAULT_KIND=kind, RUNG_FAULT_NUMBER=str(number),
                        RUNG_FAULT_AFTER="armed", RUNG_FAULT_FIRED=fired,
                        GLIBC_TUNABLES="glibc.malloc.tcache_count=0")
@@ -51,12 +51,12 @@ def main():
                     by_openmp += 1
                 elif code != 0:
                     bad.append(f"{what}: exit code {code}: {message.strip()[:300]}")
-                # The C library keeps stacks of threads that have ended.
+                # The C library keeps stacks of ended threads.
                 elif threads == 1 and int(live) > int(usual) + SLACK_BYTES:
                     bad.append(f"{what}: {int(live) - int(usual)} bytes leak: {message.strip()[:300]}")
                 if kind == "thread":
                     number += 1
-                    break  # the failure lasts, so that the first one is all
+                    break  # the failure persists, so the first one covers all
             print(f"{kind}, {threads} threads: {number - 1} calls failed in turn, {reported} of them reported as "
                   "RUNG_OUT_OF_MEMORY"
                   + (f", {by_openmp} the OpenMP runtime's, which ended the process" if by_openmp else ""))

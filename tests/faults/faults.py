@@ -3,8 +3,8 @@
 """Fails each allocation, open, write, link, rename, fsync and thread creation of `rung run` in turn: on arrays in .npy
 files, and on pictures in .png files, which libpng reads and writes.
 
-Whatever fails, the program ends by itself: with a message, an exit code of its own and the old output
-intact, or - where it can do without - with the right new output. No other file is left behind.
+Whatever fails, the program must end by itself: with a message, a documented exit code and the old output intact or, if
+it can continue, with the right new output. No other file may remain.
 
 Usage: faults.py RUNG SHIM OPERATOR... [--only KIND]
 """
@@ -17,7 +17,7 @@ import tempfile
 import zlib
 
 KINDS = ["open", "write", "fsync", "link", "rename", "thread", "allocate"]
-ROWS, COLUMNS = 300, 1000  # enough for several threads
+ROWS, COLUMNS = 300, 1000  # enough work for several threads
 OLD = b"the old file"
 
 
@@ -37,7 +37,7 @@ def png(rows, columns):
 
 
 def fail_in_turn(rung, shim, operator, suffix, given, kinds):
-    """What ended badly."""
+    """Returns complaints about bad endings."""
     bad = []
     with tempfile.TemporaryDirectory() as folder:
         names = {f"in{suffix}", f"out{suffix}"}
@@ -98,7 +98,7 @@ def main():
                             npy(struct.pack("<f", 1.5) * (ROWS * COLUMNS), (ROWS, COLUMNS)),
                             [options.only] if options.only else KINDS)
     if "image" in options.operators:
-        # What the threads do is the same.
+        # The threads perform the same work.
         bad += fail_in_turn(options.rung, options.shim, "image", ".png", png(40, 50),
                             [options.only] if options.only else [kind for kind in KINDS if kind != "thread"])
     for line in bad:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""launcher.py SOURCE: rung.sh with a cmake, a ninja and packages that are stand-ins, which write down their arguments.
+"""launcher.py SOURCE: rung.sh with a fake cmake, a fake ninja and fake packages, which record their arguments.
 
-A command builds what it needs and no more; help, the version and misspelt words build and install nothing."""
+A command builds only what it needs; help, the version and misspelled words build and install nothing."""
 import os
 import pathlib
 import shutil
@@ -127,7 +127,7 @@ class Launcher(unittest.TestCase):
         self.run_launcher("bench", "gemm")
         *_, configured = self.run_launcher("check", "scan")
         self.assertIn("-DRUNG_OPERATORS=gemm;scan", configured)
-        # Only the link differs: the simulator is left out again, and no object is compiled twice.
+        # Only the link differs: the simulator is omitted again, and no object is compiled twice.
         *_, configured = self.run_launcher("bench", "gemm")
         self.assertIn("-DRUNG_OPERATORS=gemm;scan", configured)
         self.assertIn("-DRUNG_SIMT=OFF", configured)
@@ -135,7 +135,7 @@ class Launcher(unittest.TestCase):
         self.assertIn("-DRUNG_PEERS=ON", configured)
         for words in (["bench", "gemm"], ["list"]):
             *_, configured = self.run_launcher(*words)
-            self.assertEqual(configured, [])  # as configured already
+            self.assertEqual(configured, [])  # configured already
 
     def test_shows_progress_in_a_log(self):
         _, _, stderr, _ = self.run_launcher("bench", "gemm")

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes one barrier out of a rung, compiles it, and expects `rung check` to report a race.
+"""Removes one barrier from a rung, compiles it, and expects `rung check` to report a race.
 
 usage: barriers.py BUILD [--operator gemm] [--rung NAME]... [--list]
 
-BUILD is a configured and built tree with the simulated GPU. A mutant is one rung's source with one
-barrier gone: its own, or one in a header of the operator's that it includes. The mutant's object takes
-the original's place in a copy of librung. Exit code 1 when a mutant lives."""
+BUILD is a configured and built tree with the simulated GPU. A mutant is one rung's source without one barrier: one of
+its own, or one in a header of the operator that it includes. The mutant's object replaces the original in a copy of
+librung. Exit code 1 if a mutant survives."""
 import argparse
 import json
 import os
@@ -21,7 +21,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
 
 def rungs(operator):
-    """File and name of each rung that may be mutated."""
+    """Yields file and name of each rung that may be mutated."""
     folder = SOURCE / "rung/ops" / operator / "cuda"
     for path in sorted([*folder.glob("*.cu"), *folder.glob("shapes/*.cu"), *folder.glob("types/*.cu")]):
         name = re.search(r'\.name = "(\w+)"', path.read_text(encoding="utf-8"))
@@ -30,7 +30,7 @@ def rungs(operator):
 
 
 def included(*paths):
-    """Files and the operators' headers that they include, directly or not."""
+    """Returns the files and the operators' headers that they include, directly or not."""
     found, left = [], list(paths)
     while left:
         one = left.pop()
@@ -43,24 +43,24 @@ def included(*paths):
 
 
 def step_of(path):
-    """The rung's file and the .cuh of its step, or of its name where it is no step, which hold kernels."""
+    """Returns a rung's file and the .cuh files with kernels of its step, or of its name if it is no step."""
     number = re.match(r"\d+_", path.name)
     return [path, *sorted(path.parent.glob(f"{number[0]}*.cuh" if number else path.name.split(".")[0] + ".cuh"))]
 
 
 def cuda_folder(path):
-    """The operator's cuda/, which a rung in shapes/ or types/ is below, too."""
+    """Returns the operator's cuda/ folder, also for a rung in shapes/ or types/."""
     return next(folder for folder in path.parents if folder.name == "cuda")
 
 
 def sources_of(path):
-    """The rung's step and the headers of its operator's cuda/ that it includes, directly or not."""
+    """Returns a rung's step and the headers in its operator's cuda/ that it includes, directly or not."""
     return [one for one in included(*step_of(path)) if cuda_folder(path) in one.parents]
 
 
 def units(path, changed, compiled):
-    """What is compiled for a rung and includes the changed file: its own file, or the parts by type that the build
-    made of it, and files of detail/ with kernels of its step."""
+    """Returns the compiled sources of a rung that include the changed file: its own file, or its parts by type that the
+    build generated, and files of detail/ with kernels of its step."""
     step = set(step_of(path))
     line = f'#include "{path.relative_to(SOURCE).as_posix()}"'
     own = [path] if path in compiled else [one for one in sorted(compiled)
@@ -70,7 +70,7 @@ def units(path, changed, compiled):
 
 
 def mutants(path):
-    """(file, line, its text without one barrier) for each barrier, comments left aside."""
+    """Yields (file, line, text without one barrier) for each barrier outside comments."""
     for one in sources_of(path):
         text = one.read_text(encoding="utf-8")
         for barrier in BARRIER.finditer(text):
@@ -85,7 +85,7 @@ def run(command, **options):
 
 
 def code(path):
-    """What an object does, without its name and debug information."""
+    """Returns an object's code, without its name and debug information."""
     return run(["objdump", "-d", "--no-show-raw-insn", path]).stdout.splitlines()[3:]
 
 
@@ -99,7 +99,7 @@ class Builder:
         self.link = next(line for line in reversed(commands) if f"-o lib/{self.library.name}" in line)
 
     def make(self, folder, path, changed, text):
-        """librung with the mutant in it, or None and why: "" when the rung does not use what was changed."""
+        """Returns librung with the mutant, or None and the reason: "" if the rung does not use the changed code."""
         copy = folder / changed.relative_to(SOURCE)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(text, encoding="utf-8")

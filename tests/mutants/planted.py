@@ -3,8 +3,8 @@
 
 usage: planted.py BUILD [--operator stencil] [--rung NAME]... [--list]
 
-BUILD is a configured and built tree with the simulated GPU. The mutant's object takes the original's place in
-a copy of librung, as in barriers.py. Exit code 1 when a fault is not found."""
+BUILD is a configured and built tree with the simulated GPU. The mutant's object replaces the original in a copy of
+librung, as in barriers.py. Exit code 1 if a fault is not found."""
 import argparse
 import os
 import pathlib
@@ -13,7 +13,7 @@ import tempfile
 
 from barriers import SOURCE, Builder, run, rungs
 
-# Per operator: rung, file (in the operator's folder), what is wrong, the text and what takes its place.
+# Per operator: rung, file (in the operator's folder), fault, original text and its replacement.
 FAULTS = {
     "gemm": [
         ("short_k", "cuda/shapes/short_k.cu", "neighboring steps of k are exchanged",

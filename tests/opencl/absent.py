@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine without libOpenCL.so.1 loses the backend, and nothing else. usage: absent.py RUNG"""
+"""A machine without libOpenCL.so.1 lacks only the OpenCL backend. usage: absent.py RUNG"""
 import os
 import subprocess
 import sys
 
 
 def run(program, *words):
-    # The variable names the library in place of libOpenCL.so.1; this one is on no machine.
+    # The variable names the library to load in place of libOpenCL.so.1; this one does not exist.
     environment = {**os.environ, "RUNG_OPENCL_LIBRARY": "libOpenCL.so.none"}
     return subprocess.run([program, *words], capture_output=True, text=True, env=environment, check=False)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenCL kernels under Oclgrind, a simulated device that reports data races, accesses out of bounds and more.
+"""OpenCL kernels under Oclgrind, a simulated device that reports data races, out-of-bounds accesses and more.
 
 usage: oclgrind.py kernels RUNG OPERATOR    every rung of the operator, on small problems: nothing is reported
        oclgrind.py planted TEST_OPENCL      kernels with a planted fault: it is reported, and nothing in the right one
@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 SKIPPED = 77
-# Shapes that leave groups and tiles partly filled, and several passes or groups; small, as a work-item is interpreted.
+# Shapes with partial groups and tiles, and several passes or groups; small, since work-items are interpreted.
 PROBLEMS = {
     "elementwise": ["f32 300,add"],
     "gemm": ["f32 35x37x17,batch=2,beta=0.5"],
@@ -25,11 +25,11 @@ PROBLEMS = {
 
 
 def watched(command):
-    """Runs a command under Oclgrind. Returns (its exit status and output, what Oclgrind reports)."""
+    """Runs a command under Oclgrind. Returns (its exit status and output, Oclgrind's report)."""
     with tempfile.TemporaryDirectory() as folder:
         log = pathlib.Path(folder, "log")
         done = subprocess.run(["oclgrind", "--data-races", "--uninitialized", "--check-api", "--max-errors", "20",
-                               # Oclgrind 21.10 does not know `freeze`, which the optimizer makes.
+                               # Oclgrind 21.10 does not support `freeze`, which the optimizer emits.
                                "--build-options", "-cl-opt-disable", "--log", str(log),
                                *command], capture_output=True, text=True, check=False)
         return done, log.read_text(encoding="utf-8") if log.exists() else ""

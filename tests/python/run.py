@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs tests of the Python package by pytest. usage: run.py PACKAGES PROGRAM FILE...
-PACKAGES: the folder that holds the package rung. Without pytest or NumPy the exit code is 77, "skipped" for ctest."""
+PACKAGES: the folder with the package rung. Without pytest or NumPy the exit code is 77, "skipped" for ctest."""
 import importlib.util
 import os
 import subprocess

@@ -25,14 +25,14 @@ import subprocess
 import sys
 import time
 
-# What an operator's tests depend on, beside the folders of the operator and of those whose code it uses.
+# Dependencies of an operator's tests, beside its own folder and those of the operators whose code it uses.
 SHARED = ("CMakeLists.txt", "CMakePresets.json", "cmake", "rung/rung.h", "rung/rung.hpp", "rung/core", "rung/cpu",
           "rung/device", "rung/simt", "rung/peers", "rung/bench", "rung/workbench", "tests/CMakeLists.txt",
           "tests/support", "tests/c_api")
-REST = (*SHARED, "rung/emulate", "tests", "examples")  # what the other tests are made of
+REST = (*SHARED, "rung/emulate", "tests", "examples")  # dependencies of the other tests
 # Neither compiled nor run under the sanitizers.
 APART = re.compile(r"[.](md|pyc)$|^tests/(style|fuzz|docs)/")
-# The functions of the launcher that decide how the build with sanitizers is made and tested.
+# The launcher's functions that determine how the sanitizer build is configured and tested.
 LAUNCHER = ("configure", "prepare", "run_tests", "asan")
 CODE = {".c", ".cpp", ".cu", ".cuh", ".h", ".hpp"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.M)
@@ -40,7 +40,7 @@ DAYS_KEPT = 60
 
 
 def folder():
-    """Where keys are kept: a folder that exists."""
+    """Returns the folder of keys, which exists then."""
     chosen = os.environ.get("RUNG_CLEAN_CACHE")
     if not chosen:
         chosen = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache", "rung", "clean")
@@ -56,7 +56,7 @@ def known(key):
     path = folder() / key
     if not path.exists():
         return False
-    os.utime(path)  # it is of use: mark() keeps it
+    os.utime(path)  # marks the key as used, so that mark() keeps it
     return True
 
 
@@ -75,7 +75,7 @@ def content(path):
 
 
 def key_of(kind, root, paths, texts):
-    """The hash of the files, with their paths below root where they are there, and of the texts."""
+    """Returns the hash of the texts and of the files, with their paths relative to root."""
     lines = [f"{os.path.relpath(path, root)} {content(path)}" for path in sorted(set(paths))]
     return f"{kind}-{hashlib.sha256(chr(10).join([*lines, *texts]).encode()).hexdigest()}"
 
@@ -89,7 +89,7 @@ def files_below(root, names):
 
 
 def said_by(*command):
-    """The first lines that a command prints; nothing where there is no such command."""
+    """Returns the first lines of a command's output; "" if the command does not exist."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError:
@@ -100,7 +100,8 @@ def said_by(*command):
 # --- tests under the sanitizers ------------------------------------------------------------------------------------
 
 def used_by(root, operator):
-    """The operator and all whose code it uses, which its file `uses` and its sources name, and those that these use."""
+    """Returns the operator and all operators whose code it uses, directly or not, by its file `uses` and its
+    includes."""
     found, waiting = {operator}, [operator]
     while waiting:
         one = root / "rung/ops" / waiting.pop()
@@ -117,13 +118,13 @@ def used_by(root, operator):
 
 
 def launcher(root):
-    """The text of the functions of rung.sh that make this build."""
+    """Returns the text of the functions of rung.sh that make this build."""
     text = (root / "rung.sh").read_text(encoding="utf-8") if (root / "rung.sh").exists() else ""
     return [found for name in LAUNCHER for found in re.findall(rf"^{name}\(\) \{{\n.*?^\}}", text, re.M | re.S)]
 
 
 def test_keys(root):
-    """{unit: key}"""
+    """Returns {unit: key}."""
     texts = [*launcher(root), said_by(os.environ.get("CXX", "c++"), "--version")]
     shared = list(files_below(root, SHARED))
     keys = {"rest": key_of("asan", root, files_below(root, REST), [*texts, "rest"])}
@@ -145,7 +146,7 @@ def print_tests(root, everything):
 
 @functools.lru_cache(maxsize=None)
 def included(path, places):
-    """The files that one includes, of those that lie in the places or beside it: the project's own."""
+    """Returns the project's files that one includes, found in the include folders or beside it."""
     found = set()
     for name in INCLUDE.findall(path.read_text(encoding="utf-8", errors="replace")):
         candidates = (place / name for place in (path.parent, *places))
@@ -154,7 +155,7 @@ def included(path, places):
 
 
 def closure(source, places):
-    """The source and all that it includes, whatever conditions it is under."""
+    """Returns the source and all files that it includes, under any condition."""
     found, waiting = {source}, [source]
     while waiting:
         more = included(waiting.pop(), places) - found
@@ -164,7 +165,7 @@ def closure(source, places):
 
 
 def own_places(root, entry):
-    """The folders within the tree in which the compiler looks for headers."""
+    """Returns the include folders of the compile command that are within the tree."""
     words = shlex.split(entry["command"])
     given = [word[2:] or after for word, after in zip(words, [*words[1:], ""]) if word.startswith("-I")]
     given += [after for word, after in zip(words, words[1:]) if word == "-isystem"]
@@ -183,7 +184,7 @@ def print_sources(root, commands, tool, everything):
         if not entry:
             continue
         paths = [*fixed, *closure(pathlib.Path(os.path.normpath(root / line)), own_places(root, entry))]
-        # Of two checkouts and two build folders, the same source has one key.
+        # The same source in two checkouts or build folders has one key.
         command = entry["command"].replace(entry["directory"], "BUILD").replace(str(root), "ROOT")
         key = key_of("lint", root, paths, [version, command])
         if everything or not known(key):

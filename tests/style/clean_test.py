@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""clean.py, lint.sh and the launcher's `asan` on a small tree: what they look at after each kind of change, and that
-only what passed is remembered. usage: clean_test.py"""
+"""clean.py, lint.sh and the launcher's `asan` on a small tree: the units that they check after each kind of change, and
+that only passed units are recorded. usage: clean_test.py"""
 import contextlib
 import io
 import json
@@ -31,14 +31,14 @@ FILES = {
     "rung/ops/scan/scan.hpp": "",
 }
 ALL = "rest;conv;gemm;loss;pool;scan"
-# What is written (or, with None, removed) after everything was clean, and the units that are then to be tested.
+# Files that are written (or, with None, removed) after everything was clean, and the units to be tested then.
 CASES = [
     ({}, ""),
     ({"README.md": "x", "docs/a.md": "x", "tools/a.py": "x", "tests/style/words.py": "x"}, ""),
     ({"rung/ops/gemm/README.md": "x"}, ""),
     ({"rung/ops/scan/scan.hpp": "x"}, "scan"),
     ({"rung/ops/scan/cpu/010_new.cpp": "x"}, "scan"),
-    ({"rung/ops/gemm/cuda/010_naive.cu": "x"}, "conv;gemm;loss;pool"),  # with those that use it, and their users
+    ({"rung/ops/gemm/cuda/010_naive.cu": "x"}, "conv;gemm;loss;pool"),  # with all direct and indirect users
     ({"rung/ops/conv/shared/axes.hpp": "x"}, "conv;pool"),
     ({"rung/ops/pool/pool.hpp": "x", "rung/ops/scan/scan.hpp": "x"}, "pool;scan"),
     ({"rung/ops/scan/scan.hpp": None}, "scan"),
@@ -48,16 +48,16 @@ CASES = [
     ({"tests/support/a.hpp": "x"}, ALL), ({"tests/c_api/check.c": "x"}, ALL), ({"CMakeLists.txt": "x"}, ALL),
     ({"cmake/a.cmake": "x"}, ALL), ({"rung/bench/a.hpp": "x"}, ALL),
     ({"tests/core/a_test.cpp": "x"}, "rest"), ({"rung/emulate/a.cpp": "x"}, "rest"),
-    ({"rung.sh": FILES["rung.sh"].replace("echo", "cat")}, ""),  # not how the tests are built
+    ({"rung.sh": FILES["rung.sh"].replace("echo", "cat")}, ""),  # does not change how the tests are built
     ({"rung.sh": FILES["rung.sh"].replace("configure", "configure -O2")}, ALL),
 ]
-# The same for the sources that are to be linted.
+# The same for the sources to be linted.
 SOURCES = [
     ({}, []),
     ({"rung/cpu/team.cpp": "int b;\n"}, ["rung/cpu/team.cpp"]),
     ({"rung/cpu/team.hpp": "int b;\n"}, ["rung/cpu/team.cpp"]),
     ({"rung/core/error.hpp": "int b;\n"}, ["rung/core/error.cpp", "rung/cpu/team.cpp"]),
-    ({"rung/ops/gemm/gemm.hpp": "int b;\n"}, []),  # its user is not compiled here
+    ({"rung/ops/gemm/gemm.hpp": "int b;\n"}, []),  # its user is not compiled in this tree
     ({".clang-tidy": "Checks: '*'\n"}, ["rung/core/error.cpp", "rung/cpu/team.cpp", "rung/emulate/a.cpp"]),
 ]
 failed = 0
@@ -80,7 +80,7 @@ def write(root, files):
 
 
 class Tree:
-    """A copy of FILES with a cache of its own, in a folder that is removed at the end."""
+    """A copy of FILES with its own cache, in a folder that is removed at the end."""
 
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -93,7 +93,7 @@ class Tree:
         self.folder.cleanup()
 
     def look(self, everything=False):
-        """Asks what is to be tested, and remembers it as clean."""
+        """Returns the units to be tested, and marks them as clean."""
         clean.content.cache_clear()
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
@@ -137,12 +137,12 @@ def test_forgetting():
         expect([path.name for path in tree.cache.iterdir()], ["asan-0"], "keys of long ago")
         tree.cache.joinpath("asan-0").unlink()
         tree.cache.rmdir()
-        tree.cache.write_text("")  # no folder can be here
+        tree.cache.write_text("")  # a file, so that no folder can be created
         expect(run(sys.executable, STYLE / "clean.py", "folder").returncode, 1, "no folder")
 
 
 def test_lint():
-    """lint.sh with a tool that finds a fault in sources that hold the word `bad`."""
+    """Runs lint.sh with a tool that finds a fault in sources with the word `bad`."""
     with Tree() as tree:
         lint = linter(tree)
         everything = ["rung/core/error.cpp", "rung/cpu/team.cpp", "rung/emulate/a.cpp"]
@@ -163,7 +163,7 @@ def test_lint():
 
 
 def linter(tree):
-    """A function that runs the tree's lint.sh and returns the sources looked at and whether all passed."""
+    """Returns a function that runs the tree's lint.sh and returns the linted sources and whether all passed."""
     log, tool = tree.root.parent / "log", tree.root.parent / "tool"
     shutil.copy(STYLE / "lint.sh", tree.root / "tests/style")
     shutil.copy(STYLE / "clean.py", tree.root / "tests/style")
@@ -188,7 +188,7 @@ echo "$source" >>{log}
 
 
 def test_launcher():
-    """rung.sh's function asan, with stubs for all that it calls."""
+    """Runs rung.sh's function asan, with stubs for all commands that it calls."""
     text = LAUNCHER.read_text(encoding="utf-8")
     function = re.search(r"^asan\(\) \{\n.*?^\}", text, re.M | re.S)[0]
     with Tree() as tree:

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that were fitted to a machine, in the sources of kernels: what a kernel says of itself are facts
-(docs/choice.md), what a machine makes of them is in results/*/rates.
+"""No numbers fitted to a machine in the sources of kernels: kernels state facts (docs/choice.md), and times follow from
+the rates in results/*/rates.
 
-usage: facts.py SOURCE    complains; also says how many lines of facts there are"""
+usage: facts.py SOURCE    complains; also prints the number of lines of facts"""
 import pathlib
 import re
 import sys
 
-# Files of gemm that choose tiles and slices by a model of seconds. Only to become shorter.
+# Files of gemm that select tiles and slices by a model of seconds. The list must only shrink.
 PLANS = {"async.hpp", "dots.cu", "few_rows.cu", "gemv.cu", "grouped.cu", "skinny_stream.sm90a.cu", "small_products.cu",
          "small_tensor_products.cu", "split_k.cu", "mma_f64.cu", "tensor_cost.hpp"}
 
-# Functions, of one line too, and lambdas in a rung's description.
+# Functions, also of one line, and lambdas in a rung's description.
 FACTS = re.compile(r"^(?:template <[^\n]*>\n)?(?:inline |static )?Work (?:\w+::)*(\w+)\([^{;]*\{"
                    r"(?:[^\n]*\}$|\n.*?^\})|\.(work) = \[.*?\n? *\}(?=,|\})", re.M | re.S)
-# Shares, seconds and rates have a point or an exponent; what a code has are whole numbers.
+# Fractions, seconds and rates have a point or an exponent; other numbers in code are integers.
 FITTED = re.compile(r"\b\d+\.(?!0\b)\d+(?:e[-+]?\d+)?|\b\d+(?:\.\d+)?e[-+]?\d+")
 ESTIMATE = re.compile(r"\bdouble (?:\w+_)?(?:estimate|seconds)\(|\.estimate = |\bSpeed\{"
                       r"|\.speed = \{[^}]*\.(?:bandwidth|peak)|seconds_per|per_second")
@@ -31,7 +31,7 @@ def code_of(path):
 
 
 def complaints(source):
-    """Fitted numbers, as (file, complaint)."""
+    """Yields fitted numbers, as (file, complaint)."""
     for operator in sorted(path for path in (source / "rung" / "ops").glob("*") if path.is_dir()):
         for path in sources(operator):
             code = code_of(path)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ptxas says of kernels becomes a table, and the compiler's other messages stay; that it serializes wgmma is an
-error where it optimizes. A compiler of our own says it.
+"""ptxas's reports on kernels become a table, and the compiler's other messages stay; a serialized wgmma is an error
+with optimization. Uses a fake compiler.
 usage: kernel_usage.py CMAKE SOURCE_FOLDER"""
 import pathlib
 import subprocess
@@ -25,7 +25,8 @@ SERIALIZED = "ptxas info    : (C7514) Potential Performance Loss: wgmma.mma_asyn
 
 
 def serialized(source, place, *options):
-    """Whether the object stays, the exit status, and what is passed on, of a compiler that serializes wgmma."""
+    """Returns whether the object stays, the exit status and the output, for a compiler that reports a serialized
+    wgmma."""
     compiler, target = place / "serializer", place / "b.o"
     compiler.write_text(f"#!/bin/sh\ntouch {target}\ncat >&2 <<'END'\n{SERIALIZED}END\n")
     compiler.chmod(0o755)

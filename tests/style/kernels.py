@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rungs whose algorithm is not in their file: a kernel that only calls a helper, a CPU rung without a loop, a forward
-rung that holds a backward kernel."""
+rung with a backward kernel."""
 import re
 
 FUNCTION = re.compile(r"__device__[^;{}()]*?\b(\w+)\(")
@@ -15,7 +15,7 @@ def code_of(path):
 
 
 def bodies(code):
-    """What stands between the braces of each __global__ function."""
+    """Yields the text between the braces of each __global__ function."""
     for kernel in re.finditer(r"__global__", code):
         begin, depth = kernel.end(), 0
         while begin < len(code) and not (depth == 0 and code[begin] in "{;"):
@@ -35,7 +35,8 @@ def lines_of(body):
 
 
 def only_calls(path, helpers):
-    """The helpers of detail/ that a CUDA rung's longest kernel calls, where it is short and indexes nothing itself."""
+    """Returns the helpers of detail/ called by a CUDA rung's longest kernel, if it is short and indexes nothing
+    itself."""
     code = code_of(path)
     beside = path.with_name(re.sub(r"(\.sm90a)?\.cu$", ".cuh", path.name))
     if beside.exists():
@@ -51,7 +52,7 @@ def rungs(folder, suffix):
 
 
 def hidden_kernels(source):
-    """Rungs whose reader looks for the algorithm in vain, as (file, complaint)."""
+    """Yields rungs whose file lacks the algorithm, as (file, complaint)."""
     for operator in sorted(path for path in (source / "rung" / "ops").glob("*") if path.is_dir()):
         helpers = set()
         for header in [*operator.glob("cuda/detail/*.hpp"), *operator.glob("shared/cuda/*.hpp")]:
@@ -65,7 +66,7 @@ def hidden_kernels(source):
                 yield path, "a backward kernel belongs to an operator of its own"
         for path in rungs(operator / "cpu", ".cpp"):
             code = code_of(path)
-            # `threads` is the step before with a team of threads: it calls that step's loop.
+            # `threads` is the previous step with a team of threads: it calls that step's loop.
             if not LOOP.search(code) and not path.stem.endswith("threads"):
                 yield path, "no loop: a CPU rung contains the loop over its elements"
             if forward and "backward" in code:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asserts that the rungs that `rung list --json` shows are exactly those that lie on disk.
+"""Asserts that `rung list --json` lists exactly the rungs on disk.
 
-Rungs register themselves, so that a file that is not compiled, or that the linker drops, would simply
-be missing. usage: rungs_equal_files.py SOURCE RUNG cuda|no-cuda simt|no-simt opencl|no-opencl OPERATOR...
+Rungs register themselves, so a file that is not compiled, or that the linker drops, would be missing without an error.
+usage: rungs_equal_files.py SOURCE RUNG cuda|no-cuda simt|no-simt opencl|no-opencl OPERATOR...
 """
 import json
 import pathlib
@@ -12,7 +12,7 @@ import sys
 
 
 def rungs_on_disk(source, operators, cuda, simt, opencl):
-    """The set of (backend, operator, rung, step or kind, file) that should be listed."""
+    """Returns the set of (backend, operator, rung, step or kind, file) that should be listed."""
     expected = set()
     ops = source / "rung" / "ops"
     for path in sorted([*ops.glob("*/*/*"), *ops.glob("*/*/shapes/*"), *ops.glob("*/*/types/*")]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The form of the files: license lines, lengths, a rung's header, its step and name, and where its kernel is.
+"""The form of the files: license lines, lengths, a rung's header, its step and name, and the location of its kernel.
 usage: style.py SOURCE"""
 import collections
 import os
@@ -14,13 +14,13 @@ CODE = {".cpp", ".hpp", ".h", ".c", ".cu", ".cuh", ".cl", ".metal", ".mm"}
 SCRIPTS = {".py", ".sh", ".cmake", ".in"}
 SKIPPED_FOLDERS = {"__pycache__", "results"}
 RUNG = re.compile(r"(cpu/\d+_\w+\.cpp|cuda/\d+_\w+(\.sm90a)?\.cu|opencl/\d+_\w+\.cl)")
-BESIDE = re.compile(r"(?:cpu/(?:shapes|types)/(\w+)\.cpp|cuda/(?:shapes|types)/(\w+)(?:\.sm90a)?\.cu)")  # no step
+BESIDE = re.compile(r"(?:cpu/(?:shapes|types)/(\w+)\.cpp|cuda/(?:shapes|types)/(\w+)(?:\.sm90a)?\.cu)")  # no steps
 TELLS = ("Idea", "Changes", "Cost")
 STEP = re.compile(r"(?:(\d+)_)?(\w+?)(?:\.sm90a)?\.cuh?")
 NAMED = re.compile(r"(\d+)_(\w+?)(?:\.sm90a)?\.(?:cpp|cu)")
 AFTER = re.compile(r'(?<!\w)\.after = "(\w+)"')
 INCLUDE = re.compile(r'#include "rung/ops/((\w+)/([\w./-]+))"')
-HOST = re.compile(r"opencl/\d+_\w+\.cpp")  # of an OpenCL rung: has the constant, where the .cl has header and kernel
+HOST = re.compile(r"opencl/\d+_\w+\.cpp")  # of an OpenCL rung: has the constant; the .cl file has header and kernel
 
 
 def files(source):
@@ -35,7 +35,7 @@ def files(source):
 
 
 def head_comment(lines):
-    """The comment that a C++ file opens with."""
+    """Returns the comment at the start of a C++ file."""
     head = []
     for line in lines:
         if not line.startswith(("//", "/*", " *")):
@@ -62,10 +62,10 @@ def complaints(path):
             yield number, f"{len(line)} columns; at most {width}"
         if line != line.rstrip():
             yield number, "blanks at the end of the line"
-        # Spelled in two parts, so that this file does not complain about itself.
+        # Split in two, so that this file does not match itself.
         if is_code and re.search(r"\b(TO" r"DO|FIX" r"ME|X" r"XX)\b", line):
             yield number, "unfinished work belongs into an issue"
-        # No rungs, which check for themselves: the ceilings' kernels, tools, the programs for `rung emulate`.
+        # Files without rungs that may use <<<>>>: kernels of ceilings, tools, programs for `rung emulate`.
         on_both = (path.suffix == ".cu" and path.parent.name != "bench"
                    and not {"emulate", "examples", "tools"} & set(path.parts))
         if on_both and "<" "<<" in line and not line.lstrip().startswith("//"):
@@ -87,7 +87,7 @@ def complaints(path):
 
 
 def misnamed(file, text):
-    """Complaints about a rung's constant that has another step or name than its file."""
+    """Yields complaints about a rung's constant whose step or name differs from its file's."""
     named = NAMED.fullmatch(file)
     for field, value, wanted in (("step", r"(\d+)\b", str(int(named[1]))), ("name", r'"(\w+)"', named[2])):
         found = [(text.count("\n", 0, one.start()) + 1, one[1])
@@ -98,8 +98,8 @@ def misnamed(file, text):
 
 
 def misplaced(name, path, text):
-    """Complaints about a rung in shapes/ or types/, which is no step: its name is its file's, and it stands beside a
-    rung of its operator and backend."""
+    """Yields complaints about a rung in shapes/ or types/, which is no step: its name must be its file's, and its
+    .after must name a rung of its operator and backend."""
     if re.match(r"\d", name):
         yield 1, f"no step: a rung in {path.parent.name}/ has no number"
     if step := re.search(r"(?<!\w)\.step\s*=", text):
@@ -115,20 +115,20 @@ def misplaced(name, path, text):
 
 
 def names_of(folder):
-    """Names of the rungs in an operator's cpu/ or cuda/."""
+    """Returns the names of the rungs in an operator's cpu/ or cuda/."""
     paths = [*folder.glob("*.c*"), *folder.glob("shapes/*.c*"), *folder.glob("types/*.c*")]
     return {re.sub(r"^\d+_|(\.sm90a)?\.c\w+$", "", path.name) for path in paths}
 
 
 def steps_out_of_order(source):
-    """Numbered steps whose `.after` is not the step before, as (file, complaint).
+    """Yields numbered steps whose `.after` is not the previous step, as (file, complaint).
 
-    Tens are the ladder. A step between two tens is an aside (a variant, a way not to go), and builds on any step before
-    it: the next ten may build on it or on the ten before it."""
+    Tens are the ladder. A step between two tens is an aside (a variant or a counterexample), and may build on any
+    previous step; the next ten may build on an aside or on the previous ten."""
     for folder in sorted((source / "rung" / "ops").glob("*/*")):
         if folder.name not in ("cpu", "cuda", "opencl"):
             continue
-        accepted = []  # the last ten, and the last aside behind it
+        accepted = []  # the last ten, and the last aside after it
         earlier = []
         for path in sorted(folder.glob("*.c*")):
             named = NAMED.fullmatch(path.name)
@@ -144,7 +144,7 @@ def steps_out_of_order(source):
 
 
 def steps_taken_twice(source):
-    """Rungs of one backend and operator that have one step, as (file, complaint): the ladder has no order there."""
+    """Yields rungs of one backend and operator with the same step, as (file, complaint): their order is undefined."""
     for folder in sorted((source / "rung" / "ops").glob("*/*")):
         first = {}
         for path in sorted(folder.iterdir()) if folder.name in ("cpu", "cuda", "opencl") else ():
@@ -154,11 +154,11 @@ def steps_taken_twice(source):
 
 
 def steps_without_kernel(source):
-    """CUDA rungs whose reader would look for the kernel in vain, as (file, complaint).
+    """Yields CUDA steps without a kernel in their files, as (file, complaint).
 
     A step is all files of one number in an operator's cuda/, or of one name in its shapes/ or types/: the rung's .cu,
-    and .cuh beside it where others need its kernels. What the copy engine does (copy_async) takes no kernel, nor does a
-    rung that packs an operand by pack() for another rung's kernel."""
+    and .cuh files beside it if others need its kernels. A step that uses the copy engine (copy_async) needs no kernel,
+    nor does a rung that packs an operand by pack() for another rung's kernel."""
     steps = collections.defaultdict(list)
     ops = source / "rung" / "ops"
     for path in sorted([*ops.glob("*/cuda/*"), *ops.glob("*/cuda/shapes/*"), *ops.glob("*/cuda/types/*")]):
@@ -175,8 +175,8 @@ def steps_without_kernel(source):
 
 
 def reaches(source):
-    """Includes of another operator's insides: what it offers is its contract, its struct and shared/ (adr/0022). What
-    is shared includes of its own operator no more than these either."""
+    """Yields includes of another operator's internals: public are its contract, its struct and shared/ (adr/0022).
+    Files in shared/ must not include more of their own operator either."""
     ops = source / "rung" / "ops"
     for path in sorted(path for path in ops.rglob("*") if path.suffix in CODE):
         mine, *folders = path.relative_to(ops).parts
@@ -188,15 +188,15 @@ def reaches(source):
 
 
 def shards(source):
-    """CUDA files that only instantiate what a rung declares, as (file, complaint)."""
+    """Yields CUDA files that only instantiate a rung's templates, as (file, complaint)."""
     for path in sorted((source / "rung" / "ops").glob("*/cuda/detail/*.cu")):
         if len(path.read_text(encoding="utf-8").splitlines()) < 30:
             yield path, "so few lines only instantiate: name the types in the rung's file instead (rung/cpu/split.hpp)"
 
 
 def halves_apart(source):
-    """OpenCL rungs without the other half, as (file, complaint): NNN_name.cl has the kernel, NNN_name.cpp beside it
-    the constant."""
+    """Yields OpenCL rungs with only one of their two files, as (file, complaint): NNN_name.cl has the kernel,
+    NNN_name.cpp beside it the constant."""
     for path in sorted((source / "rung" / "ops").glob("*/opencl/*")):
         if path.suffix not in (".cl", ".cpp"):
             continue

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""style.py on a small tree: a rung that is right, and each way in which a rung is misnamed. usage: style_test.py"""
+"""style.py on a small tree: a correct rung, and each way to misname a rung. usage: style_test.py"""
 import pathlib
 import subprocess
 import sys
@@ -26,11 +26,11 @@ def rung(name, step, kernel="", after=None):
 
 
 def ladder(*steps):
-    """The CPU files of a ladder of (step, name, the step that its constant names)."""
+    """Returns the CPU files of a ladder of (step, name, the step that its constant names)."""
     return {f"{CPU}{step:03}_{name}.cpp": rung(name, step, after=after) for step, name, after in steps}
 
 
-# Files, and what style.py must say of them; None: nothing.
+# Files, and style.py's expected complaint; None if there is none.
 CASES = [
     ({CPU + "025_swapped.cpp": rung("swapped", 25)}, None),
     ({CUDA + "025_swapped.sm90a.cu": rung("swapped", 25, "__global__ void swapped() {}")}, None),
@@ -46,7 +46,7 @@ CASES = [
     (ladder((10, "a", None), (20, "b", "a"), (30, "c", "a")),
      "030_c.cpp:1: its .after is a; the step before it in this folder is b"),
     (ladder((10, "a", None), (20, "b", None)), "020_b.cpp:1: its .after is missing; the step before it"),
-    (ladder((10, "a", None), (15, "aside", "a"), (20, "b", "a")), None),  # tens may pass what is between them over
+    (ladder((10, "a", None), (15, "aside", "a"), (20, "b", "a")), None),  # tens may skip the asides between them
     (ladder((10, "a", None), (15, "aside", "a"), (20, "b", "aside")), None),
     (ladder((10, "a", None), (15, "aside", "a"), (17, "other", "a"), (20, "b", "other")), None),
     (ladder((10, "a", None), (15, "aside", "a"), (17, "other", "a"), (20, "b", "aside")),
@@ -83,7 +83,7 @@ CASES = [
     ({CPU + "025_swapped.cpp": rung("swapped", 25), CPU + "025_other.cpp": rung("other", 25)},
      "025_swapped.cpp:1: step 025 is that of 025_other.cpp"),
     ({CPU + "025_swapped.cpp": rung("swapped", 25),
-      CUDA + "025_swapped.cu": rung("swapped", 25, "__global__ void swapped() {}")}, None),  # a backend each
+      CUDA + "025_swapped.cu": rung("swapped", 25, "__global__ void swapped() {}")}, None),  # one per backend
     ({CPU + "025_swapped.cpp": rung("swapped", 25, '#include "rung/ops/pool/cpu/detail/rows.hpp"')},
      "025_swapped.cpp:1: pool/cpu/detail/rows.hpp is an inside of pool"),
     ({CPU + "025_swapped.cpp": rung("swapped", 25, '#include "rung/ops/pool/shared/window.hpp"')}, None),

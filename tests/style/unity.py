@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sources that RUNG_UNITY compiles as one share their anonymous namespaces: a name that two of them define there, or
-that one defines there and another in the namespace around, must not mean two things. usage: unity.py SOURCE"""
+that one defines there and another in the enclosing namespace, must not have two meanings. usage: unity.py SOURCE"""
 import collections
 import pathlib
 import re
@@ -17,7 +17,7 @@ LIBRARIES = {
     "rung_simt": (["rung/simt/*.cpp", "rung/simt/record/*.cpp"], ["rung/simt/*.hpp", "rung/simt/record/*.hpp"]),
     "rung_emulate": (["rung/emulate/runtime/*.cpp"], ["rung/emulate/runtime/*.hpp"]),
 }
-# Sources that cmake/unity.cmake compiles alone.
+# Sources that cmake/unity.cmake compiles separately.
 ALONE = re.compile(r"^const .* self[{(]|foreach_target", re.M)
 TOGETHER = re.compile(r"^\s*rung_compile_together\(([^)]+)\)", re.M)
 
@@ -33,7 +33,7 @@ Name = collections.namedtuple("Name", "space name kind signature file line inter
 
 
 def tokens_of(text):
-    """The tokens with their lines; literals and comments are blanked out, macros' definitions too."""
+    """Returns the tokens with their lines; literals, comments and preprocessor directives are blanked out."""
     text = NOISE.sub(lambda m: ('""' if m[0][0] in "\"'R" else "") + "\n" * m[0].count("\n"), text)
     line, at, found = 1, 0, []
     for match in TOKEN.finditer(text):
@@ -44,7 +44,7 @@ def tokens_of(text):
 
 
 class Source:
-    """Collects what a file declares at the scope of namespaces."""
+    """Collects the declarations of a file at namespace scope."""
 
     def __init__(self, path, text):
         self.path = path
@@ -56,7 +56,7 @@ class Source:
         return self.tokens[i][0] if i < len(self.tokens) else ""
 
     def behind(self, i):
-        """The index behind the bracket that closes the one at `i`."""
+        """Returns the index after the bracket that closes the one at `i`."""
         opening, depth = self.word(i), 0
         while i < len(self.tokens):
             depth += (self.word(i) == opening) - (self.word(i) == CLOSING[opening])
@@ -66,7 +66,7 @@ class Source:
         return i
 
     def behind_angles(self, i):
-        """Likewise of template arguments: a > within parentheses is none of theirs."""
+        """Returns the index after the template arguments that begin at `i`; ignores a > within other brackets."""
         depth = 0
         while i < len(self.tokens):
             if self.word(i) in CLOSING:
@@ -79,7 +79,7 @@ class Source:
         return i
 
     def scope(self, i, space, internal):
-        """Reads declarations up to the } that ends the namespace; returns the index behind it."""
+        """Reads declarations up to the } that ends the namespace; returns the index after it."""
         while i < len(self.tokens):
             word = self.word(i)
             if word == "}":
@@ -106,7 +106,7 @@ class Source:
         return self.scope(i + 1, space + tuple(path), internal or not path)
 
     def declaration(self, i, space, internal):
-        """One declaration; returns the index behind it."""
+        """Reads one declaration; returns the index after it."""
         begin, line = i, self.tokens[i][1]
         while self.word(i) in ("template", "[", "alignas") or self.word(i) in SPECIFIERS:
             if self.word(i) == "[":
@@ -198,7 +198,7 @@ class Source:
         return self.body_end(end)
 
     def body_end(self, i):
-        """Behind a function's body, which may follow initializers, or behind its ;."""
+        """Returns the index after a function's body, which may follow initializers, or after its ;."""
         initializes = False
         while self.word(i) not in (";", ""):
             if self.word(i) == ":":
@@ -213,7 +213,7 @@ class Source:
         return i + 1
 
     def parameters(self, begin, end):
-        """Their types: without names and default values."""
+        """Returns the types of parameters, without names and default values."""
         parts, depth = [[]], 0
         for i in range(begin, end):
             word = self.word(i)
@@ -233,14 +233,14 @@ class Source:
 
 def clash(a, b):
     if a.kind == b.kind == "type" and a.signature and a.signature == b.signature:
-        return False  # one alias twice
+        return False  # the same alias twice
     if a.kind == b.kind == "function":
         return a.signature == b.signature
     return True
 
 
 def complaints(sources):
-    """Of pairs of names, each once."""
+    """Returns complaints, one per pair of names."""
     by_name = collections.defaultdict(list)
     for source in sources:
         for one in source.names:
@@ -257,7 +257,7 @@ def complaints(sources):
 
 
 def test_programs(root):
-    """A folder of tests is compiled together whatever RUNG_UNITY is, as tests/CMakeLists.txt says."""
+    """Returns the folders of tests that tests/CMakeLists.txt compiles as one, whatever RUNG_UNITY is."""
     folders = sorted({path.parent for path in root.glob("tests/*/*_test.cpp")})
     names = [path.name for path in folders if not (path / "CMakeLists.txt").exists() and path.name != "cpu"]
     return [([f"tests/{name}/*_test.cpp"], [f"tests/{name}/*.hpp"]) for name in names]

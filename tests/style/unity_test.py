@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""unity.py on a small tree: sources that may be compiled as one, and each way in which two of them clash.
+"""unity.py on a small tree: sources that may be compiled as one, and each way in which two of them conflict.
 usage: unity_test.py"""
 import pathlib
 import subprocess
@@ -17,7 +17,7 @@ def both(a, b):
     return {A: HIDDEN % a, B: HIDDEN % b}
 
 
-# Files, and what unity.py must say of them; None: nothing.
+# Files, and unity.py's expected complaint; None if there is none.
 CASES = [
     (both("int twice(int x) { return 2 * x; }", "int half(int x) { return x / 2; }"), None),
     (both("int twice(int x) { return 2 * x; }", "int twice(int y) {\n  return y + y;\n}"),
@@ -37,14 +37,14 @@ CASES = [
     (both("enum class Side { left, right };", "int left = 0;"), None),
     (both("using Words = std::vector<int>;", "using Words = std::vector<int>;"), None),
     (both("using Words = std::vector<int>;", "using Words = std::vector<char>;"), "a.cpp:4: Words"),
-    # What is within functions and types is theirs; a text is no declaration.
+    # Names within functions and types are local; a string is no declaration.
     (both('void one() {\n  int shared = 0;\n  const char* x = "int shared = 1;";  // }\n}',
           "struct Two {\n  Two() : shared{1} { ++shared; }\n  int shared;\n};\nvoid two() { int shared = 0; }"), None),
-    # Static, or constant: as if in an anonymous namespace.
+    # Static or constant: as if in an anonymous namespace.
     ({A: OPEN % "static int twice(int x) { return 2 * x; }", B: HIDDEN % "int twice(int x) { return x + x; }"},
      "a.cpp:2: twice"),
     ({A: OPEN % "const int most = 3;", B: OPEN % "constexpr int most = 3;"}, "a.cpp:2: most"),
-    # The namespace around, in a source or in a header: a call would fit both.
+    # The enclosing namespace, in a source or in a header: a call would match both.
     ({A: HIDDEN % "int twice(int x) { return 2 * x; }", B: OPEN % "int twice(int x) { return x + x; }"},
      "a.cpp:4: twice"),
     ({A: HIDDEN % "int twice(int x) { return 2 * x; }", H: OPEN % "const int& twice(int x);"}, "b.hpp:2"),
@@ -52,7 +52,7 @@ CASES = [
     # Another namespace.
     ({A: HIDDEN % "int twice(int x) { return 2 * x; }",
       B: (HIDDEN % "int twice(int x) { return x + x; }").replace("namespace rung {", "namespace rung::inner {")}, None),
-    # Of sources that are compiled alone.
+    # Sources that are compiled separately.
     (both("int twice(int x) { return 2 * x; }",
           "int twice(int x) { return x + x; }\n}\nconst Command self{{}};\nnamespace {"), None),
     # Tests.

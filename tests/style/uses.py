@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An operator is built alone with those that its file `uses` names, a name per line, and those that these use: no
-object of it may need a function that only another operator's objects have. usage: uses.py SOURCE BUILD"""
+"""An operator can be built with only the operators in its file `uses` (one name per line), and those that these use: no
+object of it may need a function that only another operator's objects define. usage: uses.py SOURCE BUILD"""
 import collections
 import pathlib
 import re
@@ -22,7 +22,7 @@ def used_by(source, operator):
 
 
 def symbols(build):
-    """Per operator: the symbols that its objects need, and those that they define."""
+    """Returns, per operator, the symbols that its objects need, and those that they define."""
     needed, defined = collections.defaultdict(set), collections.defaultdict(set)
     for path in sorted(build.rglob("*.o")):
         match = OBJECT.search(str(path))

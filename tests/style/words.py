@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The field's words instead of private ones, in sources, documents and the subjects of commits. usage: words.py SOURCE
 
-What a reader can look up: "prefetch", not "errand"; "per", not "a". Each line of WORDS is a pattern and what the
-field says for it. A doc comment begins with its verb ("Returns ...") or noun ("Tile sizes ..."), not with a fragment;
-a commit's subject has at most 72 characters."""
+Standard terms can be looked up: "prefetch", not "errand"; "per", not "a". Each line of WORDS is a pattern and the
+standard term for it. A doc comment begins with its verb ("Returns ...") or noun ("Tile sizes ..."), not with a
+fragment; a commit's subject has at most 72 characters."""
 import os
 import pathlib
 import re
@@ -43,15 +43,15 @@ WORDS = [
 ]
 FRAGMENT = re.compile(r"(Of|What|Where|Whether|Which|Who|Whose|Why|As|The same|By|To|How|That|Likewise)\b(?!-)")
 DOC_COMMENT = re.compile(r"(?:^|\s)///<? ?(.*)")
-# Operators whose doc comments may still begin with a fragment. It only shrinks: one that has none left must go.
+# Operators whose doc comments may still begin with a fragment. The set must only shrink.
 UNFINISHED: set[str] = set()
 LONGEST_SUBJECT = 72
-SUBJECTS_SINCE = "2026-11-29T14:30"  # subjects before it may be longer
+SUBJECTS_SINCE = "2026-11-29T14:30"  # older subjects may be longer
 CODE = {".c", ".cl", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".metal", ".mm"}
 ENDINGS = {".c", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".md"}
-SKIPPED = {"results", "build", "adr"}  # figures, what is made, and decisions in the words of their day
-HISTORY_SINCE = "2026-11-25T16:30"  # subjects before it are what they are
-OLDER = {"fd41fe4"}  # a subject older than the word in it that is rejected now
+SKIPPED = {"results", "build", "adr"}  # figures, generated files, and decisions in the words of their day
+HISTORY_SINCE = "2026-11-25T16:30"  # older subjects are not checked
+OLDER = {"fd41fe4"}  # an older subject with a word that is rejected now
 
 
 def sources(root, endings=frozenset(ENDINGS)):
@@ -61,15 +61,15 @@ def sources(root, endings=frozenset(ENDINGS)):
 
 
 def complaints(text):
-    """(line, what stands there, what the field says)"""
+    """Yields (line, text found, standard term)."""
     for pattern, instead in WORDS:
         for found in re.finditer(rf"(?<![A-Za-z]){pattern}(?![A-Za-z])", text):
             yield text.count("\n", 0, found.start()) + 1, found[0], instead
 
 
 def fragments(text):
-    """(line, its first word) of each doc comment that begins with a fragment."""
-    inside = False  # a comment that began in a line before
+    """Yields (line, first word) of each doc comment that begins with a fragment."""
+    inside = False  # whether the previous line is a doc comment
     for number, line in enumerate(text.splitlines(), 1):
         comment = DOC_COMMENT.search(line)
         found = FRAGMENT.match(comment[1]) if comment and not inside else None
@@ -79,12 +79,12 @@ def fragments(text):
 
 
 def operator_of(path):
-    """The operator whose folder in rung/ops holds the file; None: no operator's."""
+    """Returns the operator whose folder in rung/ops contains the file; None if there is none."""
     return path.parts[2] if path.parts[:2] == ("rung", "ops") and len(path.parts) > 3 else None
 
 
 def misbegun(root):
-    """Complaints about doc comments that begin with a fragment, outside of unfinished operators."""
+    """Yields complaints about doc comments that begin with a fragment, outside of unfinished operators."""
     left = set()
     for path in sources(root, CODE):
         name = path.relative_to(root)
@@ -100,14 +100,14 @@ def misbegun(root):
 
 
 def subjects(root, since=HISTORY_SINCE):
-    """Subjects of the commits since then, each behind its hash; none where there is no repository."""
+    """Returns the subjects of the commits since then, each after its hash; none if there is no repository."""
     log = subprocess.run(["git", "-C", str(root), "log", "--no-merges", "--format=%h %s", f"--since={since}"],
                          capture_output=True, text=True, check=False)
     return log.stdout.splitlines() if log.returncode == 0 else []
 
 
 def too_long(listed):
-    """Complaints about subjects that are too long, each given behind its commit's hash."""
+    """Yields complaints about subjects that are too long, each given after its commit's hash."""
     for line in listed:
         commit, _, subject = line.partition(" ")
         if len(subject) > LONGEST_SUBJECT:

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""words.py's rules for doc comments and subjects, each with text that keeps it and text that does not. usage:
-words_test.py"""
+"""words.py's rules for doc comments and subjects, each with valid and invalid text. usage: words_test.py"""
 import pathlib
 import sys
 import tempfile
 
 import words
 
-# Lines, and the lines of which words.fragments() must complain.
+# Texts, and the lines that words.fragments() must report.
 COMMENTS = [
     (["/// Returns the tile of this block.", "int tile();"], []),
     (["/// Of a block: its tile.", "int tile();"], [1]),

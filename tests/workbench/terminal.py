@@ -20,7 +20,7 @@ ESCAPE = re.compile(r"\033\[[0-9;]*[mK]")
 
 
 def environment(**variables):
-    """This process's, without what decides about width and color, and with `variables`."""
+    """Returns this process's environment, without variables that set width and color, and with `variables`."""
     fixed = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR"}
     kept = {name: value for name, value in os.environ.items() if name not in fixed}
     kept["TERM"] = "xterm"
@@ -35,12 +35,12 @@ def in_pipe(*words, **variables):
 
 
 def on_terminal(columns, *words, **variables):
-    """What the program writes to a terminal of that width."""
+    """Returns the program's output on a terminal of that width."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
 
     def end():
-        """A mark behind all output. Closing the terminal instead may discard what was not read yet."""
+        """Writes a mark after all output. Closing the terminal instead may discard unread output."""
         try:
             process.wait(timeout=100)
         except subprocess.TimeoutExpired:
@@ -62,7 +62,7 @@ def on_terminal(columns, *words, **variables):
 
 
 def interrupted(mark, *words):
-    """What the program writes to a terminal where Ctrl-C is pressed once it has written `mark`, and how it ends."""
+    """Returns the program's output on a terminal where Ctrl-C is pressed once it has written `mark`, and its status."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
     text = ""
@@ -85,7 +85,7 @@ def interrupted(mark, *words):
 
 
 def width(text):
-    """Of the widest line as it stands at last: the progress line rewrites itself."""
+    """Returns the width of the widest final line: a progress line overwrites itself."""
     return max((len(line.split("\r")[-1]) for line in ESCAPE.sub("", text).split("\n")), default=0)
 
 
@@ -96,7 +96,7 @@ class Width(unittest.TestCase):
         for columns in (40, 60, 80, 200):
             for words in self.COMMANDS:
                 if columns == 40 and "--help" in words:
-                    continue  # examples, which are to be copied, stay on one line
+                    continue  # examples, which users copy, stay on one line
                 text = in_pipe(*words, COLUMNS=str(columns))
                 self.assertLessEqual(width(text), columns, text)
         self.assertGreater(width(in_pipe("list", COLUMNS="200")), width(in_pipe("list", COLUMNS="60")))
@@ -119,7 +119,7 @@ class Width(unittest.TestCase):
 
 
 class Interrupt(unittest.TestCase):
-    """Ctrl-C: the program ends as killed by it, and prints what was finished."""
+    """Ctrl-C: the program ends as if killed by it, and prints the finished results."""
 
     def ended(self, mark, *words):
         text, code = interrupted(mark, *words)
@@ -144,7 +144,7 @@ class Interrupt(unittest.TestCase):
         with subprocess.Popen([RUNG, "bench", "softmax", "f32 64x64", "--backend", "cpu", "--rungs", "safe", "--pairs",
                                "1000"], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True) as process:
-            process.stdout.readline()  # how long it takes: the versions are timed next
+            process.stdout.readline()  # the estimated duration: the versions are timed next
             process.send_signal(signal.SIGINT)
             _, errors = process.communicate(timeout=100)
         self.assertIn("stopping after the call that runs", errors)
@@ -187,7 +187,7 @@ class Completion(unittest.TestCase):
         shutil.rmtree(self.folder)
 
     def bash(self, *words):
-        """What bash would offer for the last of the words."""
+        """Returns bash's completions of the last word."""
         with open(os.path.join(self.folder, "x.npy"), "w", encoding="ascii"):
             pass
         script = ("source <(rung completion bash); complete -p rung >/dev/null || exit 9; COMP_WORDS=(rung \"$@\"); "
@@ -208,7 +208,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.bash("emulate", "x."), ["x.npy"])
         self.assertEqual(self.bash("nothing", "x"), [])
         self.assertEqual(self.bash("explain", "softmax", "--gpu", "a4"), ["a40"])
-        # A blank in a candidate does not end the word, and a quote that was begun is not closed twice.
+        # A blank in a candidate does not end the word, and an open quote is not closed twice.
         self.assertEqual(self.bash("check", "softmax", "--variant", "plain\\ a"), ["plain\\", "adversarial"])
         self.assertEqual(self.bash("check", "softmax", "--variant", "'plain a"), ["plain", "adversarial"])
 
@@ -223,6 +223,6 @@ class Completion(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    # A script's background jobs ignore it, and what they start inherits that: the program would, too.
+    # A script's background jobs ignore the signal, and their children inherit this, as the program would.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     unittest.main()

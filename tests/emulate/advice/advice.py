@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the advice of `rung emulate` mends programs. Each program of programs/ has one of the usual bugs where BUG is
-defined: it is run, the fixes of its findings are made in its source, and it is run again, until nothing is found. It is
-mended when it then prints OK, which it does only when its result is right, and nothing is found.
+"""The advice of `rung emulate` mends programs. Each program of programs/ has a common bug if BUG is defined: the test
+runs it, applies the fixes of its findings to its source, and runs it again, until nothing is found. The program is
+mended if it then prints OK, which it does only if its result is right, and nothing is found.
 
 Many programs are compiled as one (../batch.hpp runs them), each in a namespace of its own.
 usage: advice.py RUNG [--only NAME ...] [--show]"""
@@ -17,12 +17,12 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 CHECK = HERE.parent / "programs" / "check.cuh"
-ROUNDS = 3  # of advice followed: one bug may hide another's finding
+ROUNDS = 3  # maximum number of rounds of fixes: one bug may hide another's finding
 DEFINE = re.compile(r"^\s*#\s*define\s+(\w+)", re.M)
 
 
 def source_of(names, bug):
-    """One source of all these programs."""
+    """Returns one source that includes all these programs."""
     text = ["#include <cstdio>", '#include "check.cuh"', f'#include "{HERE.parent}/batch.hpp"']
     text += ["#define BUG 1"] if bug else []
     for name in names:
@@ -33,7 +33,7 @@ def source_of(names, bug):
 
 
 def run(rung, names, bug=True):
-    """The findings and the output of each of these programs, which are in the current folder."""
+    """Returns the findings and the output of each of these programs, which are in the current folder."""
     pathlib.Path("batch.cu").write_text(source_of(names, bug))
     done = subprocess.run([rung, "emulate", "batch.cu"], capture_output=True, text=True, check=False)
     results = {}
@@ -49,10 +49,10 @@ def run(rung, names, bug=True):
 
 
 def apply(fixes, name):
-    """Makes the fixes in the program's source; what could not be done."""
+    """Applies the fixes to the program's source; returns those that could not be applied."""
     path = pathlib.Path(f"{name}.cu")
     lines = path.read_text().split("\n")
-    # From the last line on, so that the lines of the others stay; one place is changed once.
+    # From the last line upward, so that other line numbers stay valid; one position is changed once.
     unique = {(one["line"], one["from"], one["text"]): one for one in fixes if one["file"] == path.name}
     taken = set()
     wrong = [] if unique else ["no fix"]
