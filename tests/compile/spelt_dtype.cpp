@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A typed pointer with a DType beside it: the compiler compares them.
+// A typed pointer with an explicit DType: the compiler checks that they agree.
 #include "rung/core/tensor_ref.hpp"
 
 rung::ConstTensorRef matrix(const double* x, rung::DType dtype) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many programs in one: what programs.py writes around them calls this. Each runs in a process of
-// its own, and what it printed, how it ended and what was found in it is told to programs.py.
+// Many programs in one: the main() that programs.py generates calls run(). Each program runs in a
+// process of its own; its output, exit status and findings are printed for programs.py.
 #pragma once
 
 #include <sys/wait.h>
@@ -16,7 +16,7 @@ struct Program {
   int (*main)();
 };
 
-/// Copies a file to the standard output, with a line in front that tells what it is.
+/// Prints a file to the standard output, after a line with its kind.
 inline void show(const char* what, const char* path) {
   std::printf("@%s\n", what);
   if (std::FILE* file = path != nullptr ? std::fopen(path, "r") : nullptr) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzzer of read_npy(): any bytes are a tensor or an Error. A tensor has exactly the bytes that
-// follow the header.
+// Fuzzer of read_npy(): any bytes give a tensor or an Error. A tensor has exactly the bytes after
+// the header.
 #include "rung/harness/npy.hpp"
 
 #include <sys/mman.h>
@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     for (std::size_t i = 0; i < claimed; ++i) last = read.data<std::uint8_t>()[i];
     static_cast<void>(last);
   } catch (const rung::Error&) {
-    // Refused in words.
+    // Rejected with a message.
   }
   close(file);
   return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzzer of read_png(): any bytes are a picture or an Error; a picture that was read is the same
-// after it has been written and read again.
+// Fuzzer of read_png(): any bytes give a picture or an Error; a picture is unchanged after it has
+// been written and read again.
 #include "rung/workbench/png.hpp"
 
 #include <sys/mman.h>
@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
       close(copy);
     }
   } catch (const rung::Error&) {
-    // Refused in words.
+    // Rejected with a message.
   }
   close(file);
   return 0;

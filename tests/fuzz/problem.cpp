@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzzer of Problem::parse(): any text is a problem or an Error. A problem is spelled in one way.
+// Fuzzer of Problem::parse(): any text gives a problem or an Error. A problem has one canonical
+// text.
 #include "rung/harness/problem.hpp"
 
 #include <cstdint>
@@ -16,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     if (!(rung::Problem::parse(text) == problem)) std::abort();
     if (rung::Problem::parse(text).to_string() != text) std::abort();
   } catch (const rung::Error&) {
-    // Refused in words.
+    // Rejected with a message.
   }
   return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzzer of the emulator's lexer and rewriter: any text becomes C++ or is an Error, soon.
+// Fuzzer of the emulator's lexer and rewriter: any text becomes C++ or gives an Error, quickly.
 #include "rung/emulate/rewrite.hpp"
 
 #include <cstdint>
@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     static_cast<void>(rung::emulate::holds_assembly(source));
     static_cast<void>(rung::emulate::holds_volatile(source));
   } catch (const rung::Error&) {
-    // Refused in words.
+    // Rejected with a message.
   }
   return 0;
 }

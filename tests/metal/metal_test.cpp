@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of examples/metal/ as C++: they compile, and their results are right.
+// The kernels of examples/metal/ compiled as C++: they compile, and their results are right.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -7,7 +7,7 @@
 
 #include "examples/metal/gemm_shared_tile.metal"
 #include "examples/metal/vector_add.metal"
-// Words of Metal that are not to reach what follows.
+// Undefines keywords of Metal, which must not affect the headers below.
 #undef constant
 #undef device
 #undef kernel
@@ -26,7 +26,7 @@ TEST(Metal, VectorAddAddsEveryElementAndNoMore) {
   for (uint i = 0; i < 512; ++i) EXPECT_EQ(z[i], i < n ? static_cast<float>(4 * i) : -1) << i;
 }
 
-/// Runs every threadgroup of a product, one after the other, with a host thread per thread.
+/// Runs the threadgroups of a product in sequence, each with one host thread per thread.
 void run_groups(const std::vector<float>& a, const std::vector<float>& b, std::vector<float>& c,
                 const Sizes& size) {
   for (uint y = 0; y < (size.m + tile - 1) / tile; ++y) {

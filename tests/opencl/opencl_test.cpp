@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OpenCL backend: devices, buffers under addresses, and what it says when something is wrong.
+// The OpenCL backend: devices, addresses of buffers, and messages of errors.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -78,7 +78,7 @@ TEST_F(OpenCl, CopiesTensorsAndPartsOfThem) {
   const Tensor again(DType::f32, {6}, device);
   copy(there, again);
   EXPECT_EQ(on_host(again), values);
-  // Every other element, from the second on: an address within the buffer.
+  // Every other element, from the second one on: an address inside the buffer.
   const TensorRef odd(there.data<float>() + 1, {3}, {2}, device);
   EXPECT_EQ(on_host(odd), (std::vector<float>{2, 4, 6}));
   const std::vector<float> negative{-2, -4, -6};
@@ -183,7 +183,8 @@ TEST_F(OpenCl, BuffersBeyondTheDevicesLimitAreRefused) {
                [&] { Tensor(DType::u8, {bytes}, device); });
 }
 
-/// tests/opencl/oclgrind.py runs these under Oclgrind, which is to report the fault and no other.
+/// Runs a planted test. tests/opencl/oclgrind.py runs it under Oclgrind, which must report this
+/// fault only.
 void run_planted(const std::string& name) {
   const std::string path = "tests/opencl/planted/" + name + ".cl";
   std::ifstream file(std::string(RUNG_SOURCE_DIR) + "/" + path);

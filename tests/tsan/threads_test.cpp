@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several threads of a program may do at once - calls on contexts of their own, teams, the
-// lists of operators and rungs - under ThreadSanitizer, which reports every pair of accesses that
-// nothing orders. Single-threaded behavior is the other tests' subject.
+// Concurrent operations of several threads - calls on contexts of their own, teams, the lists of
+// operators and rungs - under ThreadSanitizer, which reports every pair of unordered accesses.
+// Other tests cover single-threaded behavior.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,14 +24,15 @@ namespace {
 constexpr int callers = 4;
 constexpr int calls = 40;
 
-/// body(index) on several threads at once.
+/// Runs body(index) on several threads at once.
 template <class Body>
 void at_once(const Body& body) {
   std::vector<std::jthread> threads;
   for (int i = 0; i < callers; ++i) threads.emplace_back([&body, i] { body(i); });
 }
 
-/// y = x + the sum of x: each thread needs the sums of all others, which meet in the workspace.
+/// Operator y = x + the sum of x: each thread needs the sums of all others, which share the
+/// workspace.
 struct AddSum {
   static constexpr std::string_view name = "add_sum";
   static constexpr std::string_view summary = "y = x + sum(x)";
@@ -90,7 +91,7 @@ TEST(Threads, CallOnContextsOfTheirOwn) {
   at_once([](int caller) {
     Context context = Context::cpu(1 + caller % 3);
     for (int n = 1; n <= calls; ++n) {
-      // Other lengths each time: the workspace grows, the choice is made again.
+      // Another length each time: the workspace grows, and a rung is selected again.
       std::vector<double> x(static_cast<std::size_t>(n), 1.0), y(x.size());
       const ConstTensorRef from(x.data(), DType::f64, {n});
       const TensorRef to(y.data(), DType::f64, {n});

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A C++ program of a user of rung: one product, one bad call. Exits 0 if both went as documented.
+// A user's C++ program: one product, one invalid call. Exits 0 if both calls behave as documented.
 #include <rung/rung.hpp>
 
 #include <cstdio>
 #include <vector>
 
 int main() {
-  // 2x3 times 3x2, with B given transposed as 2x3 and a bias a column.
+  // 2x3 times 3x2, with B stored as 2x3 (transposed) and one bias per column.
   const std::vector<float> a = {1, 2, 3, 4, 5, 6};
   const std::vector<float> b = {1, 0, 1, 0, 2, 0};
   const std::vector<float> bias = {100, -100};

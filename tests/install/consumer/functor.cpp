@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that reduces with a functor of its own, on the CPU and on the simulated GPU.
+// A user's program that reduces with its own functor, on the CPU and on the simulated GPU.
 #include <rung/ops/reduce/reduce.cuh>
 
 #include <algorithm>

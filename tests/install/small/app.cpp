@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums the rows of a matrix. Prints 6 15 if the library was found, and its rungs with it.
+// Sums the rows of a matrix. Prints 6 15 if the library and its rungs were found.
 #include <rung/rung.hpp>
 
 #include <cstdio>
