@@ -4,7 +4,7 @@
 PYTHONPATH=build/dev/python python3 tools/check_torch_gpu.py [--fast]
 
 Results, gradients and gradcheck of every function; torch.library.opcheck; torch.compile; side streams; capture in CUDA
-graphs; a second device, where there is one; what a call costs. It prints a line per check and ends with 1 if one fails.
+graphs; a second device, if there is one; the cost of a call. It prints a line per check and ends with 1 if one fails.
 """
 import argparse
 import os

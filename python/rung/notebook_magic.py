@@ -5,8 +5,8 @@
     extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }
 
 compiles the cell and makes each kernel a function of the notebook, `twice((1,), (32,), (x,))` (rung.cuda.RawKernel).
-Words behind %%cuda are options of the compiler (-DN=16). A cell with a main() is a program: it is compiled and run by
-`rung emulate`, whose options may stand behind %%cuda (--order all, --counters), and whose arguments behind `--`.
+Words after %%cuda are options of the compiler (-DN=16). A cell with a main() is a program: it is compiled and run by
+`rung emulate`, with its options after %%cuda (--order all, --counters) and the program's arguments after `--`.
 """
 import os
 import re

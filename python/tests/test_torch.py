@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rung.torch on the CPU: against PyTorch, its gradients, under torch.compile, and what it refuses."""
+"""rung.torch on the CPU: results against PyTorch, gradients, torch.compile, and rejected arguments."""
 import doctest
 import shutil
 import threading

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the commands of docs/calculators.md and compares their output with the page.
 
-usage: calculators_page.py SOURCE RUNG [--write]      --write: puts what they print into the page"""
+usage: calculators_page.py SOURCE RUNG [--write]      --write: updates the page with their output"""
 import difflib
 import os
 import pathlib

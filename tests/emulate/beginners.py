@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `rung emulate` says of the bugs of a first course: each program of beginner/ has one. Its lines say what is
-found there (`// expect: kind`; `expect above`: in the line before), and its end what the findings or their advice must
-hold (`// says: text`) and must not (`// never: text`), under each of three orders of threads.
+"""Findings of `rung emulate` for the bugs of a first course: each program of beginner/ has one bug. Comments in its
+lines name the expected findings (`// expect: kind`; `expect above`: in the line before), and comments at its end the
+texts that the findings or their advice must contain (`// says: text`) and must not (`// never: text`), under each of
+three orders of threads.
 usage: beginners.py RUNG [--only NAME ...]"""
 import argparse
 import json

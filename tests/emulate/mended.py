@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether `rung emulate --fix` mends programs. Each program of mended/ has a bug where BUG is defined, is silent where
-it is not, and says at its end what the findings or their advice must hold (`// says: text`) and must not (`// never:
-text`). Findings are expected in lines that say `// expect: kind`. Where there is a change that a program can make,
-the source with the changes is run: nothing may be found in it. The source itself stays as it is.
+"""`rung emulate --fix` mends programs. Each program of mended/ has a bug if BUG is defined and none otherwise; comments
+at its end have texts that the findings or their advice must contain (`// says: text`) and must not (`// never: text`).
+Findings are expected in lines with `// expect: kind`. If --fix can change the source, the changed source is run:
+nothing may be found in it. The original source is not modified.
 usage: mended.py RUNG [--only NAME ...] [--show]"""
 import argparse
 import json

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remembers by content what clang-tidy and the sanitizers found clean, in a folder outside the tree.
+"""Records, by content, the sources and tests that clang-tidy and the sanitizers found clean, in a folder outside the
+tree.
 
-The folder holds one empty file per key; a key is a hash of all that a result depends on. It is $RUNG_CLEAN_CACHE, or
-rung/clean in $XDG_CACHE_HOME or ~/.cache. Whoever has no such folder, or an empty one, looks at everything.
+The folder holds one empty file per key; a key is a hash of all dependencies of a result. It is $RUNG_CLEAN_CACHE, or
+rung/clean in $XDG_CACHE_HOME or ~/.cache. Without such a folder, or with an empty one, everything is checked.
 
 usage: clean.py folder             prints the folder, after creating it
        clean.py mark KEY...        remembers keys; those of 60 days ago are forgotten

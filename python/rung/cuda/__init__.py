@@ -44,8 +44,8 @@ class RawModule:
     Kernels are found by their symbol, so that they are declared `extern "C"` or named in `name_expressions`, as
     templates must be: RawModule(code=..., name_expressions=["scale<float>"]).get_function("scale<float>"). `options` go
     to the compiler ("-DN=16", "-I..."). "-arch=sm_70" and -gencode set __CUDA_ARCH__; the device has compute capability
-    9.0 whatever they say, and what it could not run is refused. `backend` and `jitify` do nothing.
-    The source is compiled when its first kernel or variable is asked for, and once per source: the results are kept in
+    9.0 regardless, and architectures that it could not run are rejected. `backend` and `jitify` do nothing. The source
+    is compiled when its first kernel or variable is used, and once per source: the results are kept in
     $XDG_CACHE_HOME/rung/kernels.
     """
 

@@ -347,12 +347,12 @@ class checked:  # pylint: disable=invalid-name
     action: "raise" (the default, also outside of any block) raises the first finding of a launch; "warn" warns;
     "collect" only lists them in report.findings.
     orders: "one" runs each launch once; "all" runs it under three orders of its threads and blocks, each from the same
-    contents of memory, and keeps what the first order leaves: bugs that hide under one order show under another.
+    contents of memory, and keeps the results of the first order: bugs that hide under one order show under another.
     counters: count sectors, bank conflicts, branches ... in report.counters. Slower.
     timeout: seconds that a launch may take.
-    checks: which launches are checked and counted, in the words of `rung emulate --checks`. "always" (the default, also
-    outside of any block): all. "repeated": not most of those that repeat others, which then run several times as fast.
-    A number N: none that repeats one of N others. report.launches says how many were checked.
+    checks: which launches are checked and counted, as in `rung emulate --checks`. "always" (the default, also outside
+    of any block): all. "repeated": skips most launches that repeat others, which then run several times as fast. A
+    number N: skips launches that repeat one of N others. report.launches has the number of checked launches.
     """
 
     def __init__(self, action: str = "raise", orders: str = "one", counters: bool = True,

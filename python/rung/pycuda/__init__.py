@@ -7,7 +7,7 @@ A script for PyCUDA changes its import lines alone:
     import rung.pycuda.driver as cuda
     from rung.pycuda.compiler import SourceModule
 
-What kernels do is checked: rung.cuda says how findings are raised and collected.
+Kernels are checked: rung.cuda documents how findings are raised and collected.
 """
 VERSION = (2026, 1)
 VERSION_TEXT = "2026.1 (rung)"

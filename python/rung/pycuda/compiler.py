@@ -17,10 +17,10 @@ DEFAULT_NVCC_FLAGS: List[str] = []
 class SourceModule:
     """Kernels of one source, which is compiled immediately.
 
-    As PyCUDA does it, the source stands within extern "C" { } unless `no_extern_c` is given; templates and overloads
-    need that. `arch`, "sm_70" or "compute_70", sets __CUDA_ARCH__; the simulated GPU has compute capability 9.0
-    whatever it says, and refuses an `arch` or `code` above that. `nvcc` and `keep` do nothing.
-    `cache_dir` is a folder for what is compiled, instead of $XDG_CACHE_HOME/rung/kernels.
+    As in PyCUDA, the source is wrapped in extern "C" { } unless `no_extern_c` is given, which templates and overloads
+    need. `arch`, "sm_70" or "compute_70", sets __CUDA_ARCH__; the simulated GPU has compute capability 9.0 regardless,
+    and rejects a higher `arch` or `code`. `nvcc` and `keep` do nothing. `cache_dir` is the folder of compiled sources,
+    instead of $XDG_CACHE_HOME/rung/kernels.
     """
 
     def __init__(self, source: str, nvcc: str = "nvcc", options: Optional[Sequence[str]] = None, keep: bool = False,

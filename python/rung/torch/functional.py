@@ -41,7 +41,7 @@ def _softmax(name, op, op_out, input, dim, dtype, out):
 def softmax(input, dim=-1, dtype=None, *, out=None):
     """exp(x_i - m) / sum_j exp(x_j - m) along an axis, m = max_j x_j; rows of nothing but -infinity give 0, not NaN.
 
-    dtype: what input is converted to first. out: shaped as input, of its type, or float32 for float16 and bfloat16.
+    dtype: input is converted to it first. out: shaped as input, of its type, or float32 for float16 and bfloat16.
 
     >>> import torch, rung.torch
     >>> rung.torch.softmax(torch.zeros(2), 0)
@@ -147,9 +147,9 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
 
 
 def rms_norm(input, normalized_shape, weight=None, eps=None):
-    """x / sqrt(mean(x^2) + eps) weight, over the last axes. eps: None stands for the unit roundoff, torch.finfo's eps.
+    """x / sqrt(mean(x^2) + eps) weight, over the last axes. eps: None means the unit roundoff, torch.finfo's eps.
 
-    Of float16 and bfloat16 it is that of float32, in which the mean is computed.
+    For float16 and bfloat16 it is that of float32, in which the mean is computed.
 
     >>> import torch, rung.torch
     >>> rung.torch.rms_norm(torch.tensor([[2.0, -2.0]]), 2, eps=0.0)

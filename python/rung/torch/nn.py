@@ -125,8 +125,8 @@ def _has_refused_option(module):
 
 
 def replace(module):
-    """Makes all modules within `module`, and itself, those of this file, where they are of the classes of torch.nn
-    that these stand for; parameters, buffers and hooks stay. Modules with options that rung refuses are left alone.
+    """Replaces all modules within `module`, and itself, by the corresponding classes of this file; parameters, buffers
+    and hooks are kept. Modules with options that rung rejects are not replaced.
 
     >>> import torch, rung.torch.nn
     >>> rung.torch.nn.replace(torch.nn.Sequential(torch.nn.ReLU()))[0].__class__

@@ -16,9 +16,9 @@
 //             -2 0 2    and    0  0  0
 //             -1 0 1           1  2  1
 //
-// Shapes   x: ... x H x W x C, planar: ... x C x H x W, the axes in front a batch of pictures. C is
-//          1 (grey), 2 (grey, alpha), 3 (R G B) or 4 (R G B, alpha). y alike; of grey, whose x has
-//          3 or 4 channels, y has 1, or 2 where x has 4 and alpha is to be kept.
+// Shapes   x: ... x H x W x C, planar: ... x C x H x W, the leading axes a batch of pictures. C is
+//          1 (grey), 2 (grey, alpha), 3 (R G B) or 4 (R G B, alpha). y has the shape of x; for
+//          grey, x has 3 or 4 channels, and y has 1, or 2 if x has 4 and alpha is to be kept.
 // Alpha    grey, unsharp and sobel copy it. Blurs treat it as one more channel, which is correct at
 //          transparent borders only if colors are premultiplied by alpha.
 // Edges    outside the picture: the nearest pixel of its border; for box, on request, 0 (edge =

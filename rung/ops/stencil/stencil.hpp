@@ -19,8 +19,8 @@
 //            mirror  reflected about the outermost:  d c b | a b c d | c b a
 //            wrap    periodic:                       b c d | a b c d | a b c
 //          per axis; also where the mask is larger than the array.
-// Shapes   x and y of one shape; up to 8 axes. The array's are the last, as many as the mask has;
-//          those in front are a batch of arrays. Empty tensors: nothing is written.
+// Shapes   x and y of one shape; up to 8 axes. The last axes are the array's, as many as the mask
+//          has; the axes before them are a batch of arrays. Empty tensors: nothing is written.
 // Strides  any, zero (broadcast) in x and the weights too; y must not overlap itself.
 // Types    x f32, f64, f16, bf16 or u8; y the same, or f32 for f16, bf16 and u8. w and sums are
 //          f32, for f64 f64. A sum becomes u8 rounded to nearest, ties to even, and clamped to 0

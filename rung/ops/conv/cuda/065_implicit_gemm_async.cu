@@ -6,8 +6,8 @@
 //          elements. A first kernel packs the filters by terms, so that they are copied 16 bytes at
 //          a time; terms are ordered so that the eight of a tile are channels of one tap.
 // Changes  Against implicit_gemm: 128 multiply-adds for 6 wide loads from shared memory instead of
-//          64 for 4. Instead of a table of terms, a tap changes one offset, and a bit per tap tells
-//          whether it is inside the image. Copies to shared memory bypass the registers.
+//          64 for 4. Instead of a table of terms, a tap changes one offset, and one mask bit per
+//          tap marks it as inside the image. Copies to shared memory bypass the registers.
 // Cost     A tile of 128 filters x 256 pixels and eight terms: per thread 1024 multiply-adds, 48
 //          wide loads from shared memory, 8 copies of x and one of w; with 64 filters 16 copies of
 //          x. 83 % of the instructions that nvcc emits for the loop with 64 filters are
