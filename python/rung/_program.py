@@ -38,8 +38,8 @@ def _candidates():
 def program():
     """Return the path of the program `rung`.
 
-    $RUNG_PROGRAM names it; otherwise it is the package's own program, the one of the build tree around the package, or
-    the one
+    $RUNG_PROGRAM names it; otherwise it is the first found of the package's own program, the one in the build tree
+    around the package, and the one on PATH.
     """
     named = os.environ.get("RUNG_PROGRAM")
     if named:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds gemm's README against its rungs and results: which CPU rungs use one thread, and the times that its prose
-quotes. result_tables.py holds its tables.
+"""Compares gemm's README with its rungs and results: which CPU rungs use one thread, and the times in its prose.
+result_tables.py compares its tables.
 
 usage: gemm_page.py SOURCE"""
 import json
