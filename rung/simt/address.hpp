@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of the addresses that copies receive, and address translation between the blocks of a
+// Validates the addresses passed to copies, and translates addresses between the blocks of a
 // cluster. Internal to simt/.
 #pragma once
 
@@ -14,13 +14,14 @@ namespace rung::simt {
 
 /// Fails the launch unless the bytes are in the calling block's shared memory.
 void require_shared(const char* operation, const void* address, std::size_t bytes, Place place);
-/// Fails the launch if the bytes begin in a device allocation and extend past its end.
+/// Fails the launch if the range begins in a device allocation and extends past its end.
 void require_global(const char* operation, const void* address, std::size_t bytes, Place place);
 /// Returns the block of this rank in the caller's cluster; fails the launch if the rank is out of
 /// range.
 Block& block_of_rank(const char* operation, int rank, Place place);
 
-/// Translates an address in the caller's shared memory to the same offset in `block`'s.
+/// Returns the address in `block`'s shared memory at the same offset as `address` has in the
+/// caller's.
 inline void* in(const Block& block, const void* address) {
   const Block& own = *running_worker("cluster").current().block;
   return block.shared + (static_cast<const std::byte*>(address) - own.shared);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomics and fences of the simulated GPU. Blocks may run on several OS threads, so these are real
-// atomics; relaxed, as on the chip. Each counts against a budget after which the thread yields, so
-// that a thread that spins on an atomic cannot starve the thread it waits for.
+// Atomics and fences of the simulated GPU. Blocks may run on several OS threads, so the
+// implementation uses hardware atomics with relaxed order, as on the chip. Each atomic counts
+// against a budget; a thread that exhausts it yields, so that a thread that spins on an atomic
+// cannot starve the thread it waits for.
 #pragma once
 
 #include <concepts>
@@ -16,7 +17,7 @@ namespace rung::simt {
 inline constexpr int atomics_before_yield = 256;
 extern RUNG_API constinit thread_local int atomics_left __attribute__((tls_model("initial-exec")));
 
-/// True if memory that a thread may poll has changed since a thread last yielded.
+/// True if pollable memory (atomic, ordered or volatile) has changed since a thread last yielded.
 extern RUNG_API constinit thread_local bool memory_changed
     __attribute__((tls_model("initial-exec")));
 
@@ -36,24 +37,24 @@ enum class AtomicKind : std::uint8_t {
   bit_or,
   bit_xor,
   increment,  // wraps to 0 after the operand
-  decrement   // wraps to the operand after 0, and from anything above it
+  decrement   // wraps to the operand after 0 and from any value above the operand
 };
 
-/// Threads with respect to which an access is atomic.
+/// Set of threads with respect to which an access is atomic.
 enum class AtomicScope : std::uint8_t { block, device };
 
-/// Memory order of an atomic access, encoded as in std::memory_order from 0 (relaxed) to 5. CUDA's
-/// own functions and volatile accesses state none: they do not release without a fence, and a read
-/// by them is taken to acquire.
+/// Memory order of an atomic access, encoded as in std::memory_order from 0 (relaxed) to 5. Legacy
+/// CUDA atomics and volatile accesses state none: their writes release only after a fence, and
+/// their reads are assumed to acquire.
 inline constexpr int unstated_order = -1;
 
 /// Performs an atomic operation and returns the old value. Not inline: kernels are compiled with a
-/// hook at each access, and this must count as one access.
+/// hook at each access, and the operation must count as one access.
 template <class T>
 RUNG_API T atomic_update(T* address, AtomicKind kind, T operand, Place place,
                          AtomicScope scope = AtomicScope::device);
-/// Compares and exchanges. `guess`: the program may have read `expected` by a plain load, which
-/// this comparison validates.
+/// Compares and exchanges; returns the old value. `guess`: the program may have read `expected` by
+/// a plain load, which this comparison validates.
 template <class T>
 RUNG_API T atomic_compare_exchange(T* address, T expected, T desired, Place place,
                                    AtomicScope scope = AtomicScope::device,
@@ -101,11 +102,11 @@ template <AtomicInteger T>
 T atomicXor(T* address, std::type_identity_t<T> value, Place place = Place::current()) {
   return atomic_update(address, AtomicKind::bit_xor, value, place);
 }
-/// Increments, and wraps to 0 after `last`.
+/// Increments and returns the old value; wraps to 0 after `last`.
 inline unsigned atomicInc(unsigned* address, unsigned last, Place place = Place::current()) {
   return atomic_update(address, AtomicKind::increment, last, place);
 }
-/// Decrements, and wraps to `last` after 0 and from any value above it.
+/// Decrements and returns the old value; wraps to `last` after 0 and from any value above `last`.
 inline unsigned atomicDec(unsigned* address, unsigned last, Place place = Place::current()) {
   return atomic_update(address, AtomicKind::decrement, last, place);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulator's state of a thread, a warp, a block and a cluster. Internal to simt/.
+// State of a simulated thread, warp, block and cluster. Internal to simt/.
 #pragma once
 
 #include <cstddef>
@@ -34,14 +34,14 @@ enum class Wait : std::uint8_t {
   exited
 };
 
-/// A cp.async that was issued and is not yet visible.
+/// A cp.async that has been issued and is not yet visible.
 struct AsyncCopy {
   std::byte* to;
   const std::byte* from;
   int bytes;
   int valid;  // the remaining bytes are zero-filled
   std::uint32_t group;
-  bool done;  // performed, but not visible before its thread has waited
+  bool done;  // performed, but not visible until its thread has waited
   Place place;
 };
 
@@ -57,32 +57,32 @@ struct alignas(64) Thread {
   Warp* warp = nullptr;
   uint3 index{};
   std::uint8_t lane = 0;
-  std::uint8_t barrier = 0;  // number of the barrier in Wait::barrier
+  std::uint8_t barrier = 0;  // barrier number, for Wait::barrier
   Wait wait = Wait::none;
   bool at_cluster : 1 = false;  // arrived at the cluster barrier, has not waited yet
   // Passed a block barrier since its last access to volatile shared memory.
   bool met_block : 1 = false;
-  const char* operation = "";  // operation that it waits in
+  const char* operation = "";  // operation in which the thread waits
   Place place;                 // call site of that operation
-  std::uint32_t mask = 0;      // mask of Wait::warp
+  std::uint32_t mask = 0;      // lane mask, for Wait::warp
   std::uint32_t answer = 0;    // result of a barrier's reduction or of an active mask
 
   Resolve resolve = nullptr;                // for Wait::warp
   const std::uint64_t* mbarrier = nullptr;  // for Wait::mbarrier
   std::uint32_t parity = 0;                 // for Wait::mbarrier
   std::uint64_t cluster_phase = 0;          // phase of the cluster barrier at which it has arrived
-  // Consecutive ones of shared memory; -1: the last access was a write.
+  // Consecutive volatile reads of shared memory; -1: the last volatile access was a write.
   int volatile_reads = 0;
-  const void* polled[2] = {};           // addresses of its last ordered loads
+  const void* polled[2] = {};           // addresses of the last ordered loads
   std::uint64_t polled_values[2] = {};  // values that those loads returned
 
   std::vector<AsyncCopy> copies;  // in order of issue
-  std::uint32_t copy_group = 0;   // the group being filled
-  std::uint32_t bulk_group = 0;   // the current group of bulk stores
+  std::uint32_t copy_group = 0;   // group being filled
+  std::uint32_t bulk_group = 0;   // current group of bulk stores
   int bulk_stores = 0;            // bulk stores not yet written
 };
 
-/// Lanes of one mask that called a warp operation at another call site.
+/// Lanes of one mask that called a warp operation from call site `place`, apart from other lanes.
 struct Parting {
   Place place;
   std::uint32_t lanes = 0;
@@ -98,13 +98,14 @@ struct Warp {
   std::vector<Parting> partings;  // while a session checks
 };
 
-/// One of the sixteen barriers of a block, or of its tiles that are larger than a warp.
+/// One of the sixteen named barriers of a block, or a barrier of one of its tiles of 64 or more
+/// threads.
 struct Barrier {
   int expected = 0;  // threads of a bar.sync with a count; 0: every thread that has not exited
   int arrived = 0;
   int voted = 0;  // arrivals with a true predicate
   BlockReduction reduction = BlockReduction::none;
-  bool places_differ = false;  // some threads arrived from another call site than the first
+  bool places_differ = false;  // some threads arrived from another call site than the first thread
   Place place;                 // call site of the first arrival
 };
 
@@ -115,16 +116,16 @@ struct Block {
   std::vector<Thread> threads;
   std::vector<Warp> warps;
   Barrier barriers[named_barriers + tile_barriers];
-  // Per thread: the value it offers to the other threads of its tile.
+  // Per thread: the value offered to the other threads of its tile.
   std::vector<const void*> offered;
   int live = 0;
-  std::uint64_t random = 0;  // state of the generator behind ThreadOrder::random
+  std::uint64_t random = 0;  // state of the random generator for ThreadOrder::random
   std::byte* shared = nullptr;
   std::size_t shared_capacity = 0;
   std::vector<Thread*> mbarrier_waiters;  // waiting for mbarriers in its shared memory
   // Bulk loads into its shared memory that have not landed.
   int bulk_loads = 0;
-  std::vector<std::unique_ptr<Warpgroup>> warpgroups;  // those that have used tensor cores
+  std::vector<std::unique_ptr<Warpgroup>> warpgroups;  // warpgroups that have used tensor cores
   std::unique_ptr<record::BlockRecord> record;         // while a session records
 
   Block();
@@ -133,13 +134,13 @@ struct Block {
   ~Block();
 };
 
-/// Blocks that are co-resident; a single block if the launch has no clusters.
+/// Co-resident blocks; a single block if the launch has no clusters.
 struct Cluster {
   std::vector<std::unique_ptr<Block>> blocks;
   std::uint64_t position = 0;  // in the launch's cluster sequence
   int live = 0;                // threads that have not exited
   int arrived = 0;             // threads at the cluster's barrier
-  std::uint64_t phase = 0;     // completed phases of that barrier
+  std::uint64_t phase = 0;     // completed phases of the cluster's barrier
 };
 
 }  // namespace rung::simt

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// st.async of the simulated GPU: stores 4 to 16 bytes to another block of the cluster. They land
-// when no thread can proceed without them, as bulk copies do; under random orders half of them land
-// at issue.
+// st.async of the simulated GPU: stores 4 to 16 bytes to another block of the cluster. As with bulk
+// copies, the data arrives when no thread can proceed without it; under random orders half of the
+// stores are performed at issue.
 #pragma once
 
 #include <cstdint>

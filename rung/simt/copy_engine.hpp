@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queue of the bulk and tensor copies that one worker's blocks have issued and that are not yet
-// performed. Internal to simt/.
+// Queue of the bulk and tensor copies that the blocks of one worker have issued and that have not
+// been performed yet. Internal to simt/.
 #pragma once
 
 #include <array>
@@ -23,10 +23,10 @@ struct CopyShape {
   bool is_box = false;
   TensorMapFields map{};
   int at[5] = {};
-  int offsets[3] = {};  // for an im2col box
+  int offsets[3] = {};  // for an im2col box only
 };
 
-/// A copy to `target`'s shared memory from global memory, from another block, or of a value sent.
+/// A copy into `target`'s shared memory from global memory, from another block, or of a sent value.
 struct LateLoad {
   CopyShape shape;
   Block* target;
@@ -36,9 +36,9 @@ struct LateLoad {
   Place place;
   record::Agent agent = {};
   std::array<std::byte, 16> value{};
-  // Counted and checked as accesses of the threads, not of the copy engine.
+  // Counted and checked as accesses by the threads instead of the copy engine.
   bool by_threads = false;
-  // Copies of a thread that are tracked by an mbarrier; empty: a copy of the engine.
+  // cp.async copies of a thread that are tracked by an mbarrier; empty: a copy of the engine.
   std::vector<AsyncCopy> copies{};
   const Thread* thread = nullptr;  // the thread that issued `copies`
 };
@@ -54,7 +54,7 @@ struct LateStore {
   std::vector<std::byte> data;  // contents of `from` after the read
   bool waited = false;          // its thread has waited for the read
   Place place = {};
-  std::uint32_t flight = 0;  // its number, while a session checks
+  std::uint32_t flight = 0;  // number of the store, while a session checks
 };
 
 class CopyEngine {
@@ -66,13 +66,13 @@ class CopyEngine {
   bool land_one(Worker& worker);
   /// Queues copies of the running thread that an mbarrier tracks.
   void issue_copies(Worker& worker, LateLoad load);
-  /// Lands that thread's copies in groups before `group`.
+  /// Performs this thread's copies in groups before `group`.
   void land_copies(Worker& worker, const Thread& thread, std::uint32_t group);
   /// Performs the reads and, unless `read_only`, the writes of the thread's stores in groups before
   /// `group`.
   void complete_stores(Thread& thread, std::uint32_t group, bool read_only);
-  /// Completes a thread's stores when it ends: writes those that have read shared memory, and fails
-  /// the launch for those that have not.
+  /// Completes a thread's stores when it ends: writes the stores that have read shared memory, and
+  /// fails the launch if others are pending.
   void finish_stores(Worker& worker, Thread& thread);
 
  private:
@@ -82,10 +82,10 @@ class CopyEngine {
   std::vector<LateStore> stores_;
 };
 
-/// Copies a box between shared memory and the tensor; in tensor_copy.cpp. `block_memory` is the
-/// base of the block's shared memory: the swizzle depends on addresses relative to it.
+/// Loads a box of the tensor into shared memory; in tensor_copy.cpp. `block_memory` is the base of
+/// the block's shared memory, since the swizzle depends on addresses relative to it.
 void load_box(const CopyShape& shape, std::byte* to, const std::byte* block_memory);
-/// Tells what of global memory a box is read from, where this launch has written there.
+/// Records the reads of a box from global memory in allocations that this launch has written.
 void note_box_read(record::Recorder& recorder, const record::Agent& agent, const CopyShape& shape);
 /// Stores a box; a plain store if `reduce` is null.
 void store_box(const CopyShape& shape, const std::byte* from, std::size_t offset_in_block,
@@ -96,12 +96,12 @@ void load_pixels(const CopyShape& shape, std::byte* to, const std::byte* block_m
 inline std::size_t swizzled_offset(const TensorMapFields& map, std::size_t offset) {
   return offset ^ ((offset >> 3) & map.swizzle_chunks);
 }
-/// Performs a cp.async; in async_copy.cpp.
+/// Performs one cp.async; in async_copy.cpp.
 void carry_out(const AsyncCopy& copy);
 /// Returns the function that combines elements atomically, one by one; null if the engine does not
 /// support the combination. In tensor_reduce.cpp.
 BulkReduce reduction_of(DType dtype, TensorReduction reduction);
-/// Signals the arrival of `bytes` bytes to the barrier in `owner`'s shared memory; in mbarrier.cpp.
+/// Signals the arrival of `bytes` bytes at the barrier in `owner`'s shared memory; in mbarrier.cpp.
 void complete_bytes(Worker& worker, Block& owner, std::uint64_t* barrier, std::uint32_t bytes);
 
 }  // namespace rung::simt

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number type that counts its operations, for kernels on the simulated GPU: a kernel instantiated
-// with counted<float> instead of float reports how many additions and multiplications its threads
-// performed.
+// A number type that counts its operations: a kernel instantiated with counted<float> instead of
+// float on the simulated GPU reports how many additions and multiplications its threads performed.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +17,10 @@ struct Operations {
   [[nodiscard]] std::uint64_t total() const { return additions + multiplications + divisions; }
 };
 
-/// Returns the operations of all threads since the last call, and resets the counts.
+/// Returns the operations of all threads since the previous call, and resets the counts.
 RUNG_API Operations take_operations();
 
-/// Counts one addition. Defined in librung, where accesses are not recorded, so that counting adds
+/// Counts one addition. Defined in librung, which is compiled without hooks, so that counting adds
 /// nothing to a kernel's counters.
 RUNG_API void count_addition();
 RUNG_API void count_multiplication();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fibers: one stack per simulated thread, switched in a few nanoseconds. A fiber is reused for one
-// thread after another; an abandoned one is restarted without unwinding.
+// Fibers: one stack per simulated thread, switched in a few nanoseconds. A fiber runs one thread
+// after another; an abandoned fiber is restarted without unwinding.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace rung::simt {
 
-/// A stack and its saved context. The OS thread's own stack is one too.
+/// A stack and its saved context; also represents the OS thread's own stack.
 struct alignas(64) Fiber {
   void* context = nullptr;       // must be the first member: rung_simt_jump() relies on its offset
   const void* bottom = nullptr;  // lowest address, for ASan
@@ -74,7 +74,7 @@ class FiberPool {
   FiberPool& operator=(const FiberPool&) = delete;
   ~FiberPool();
 
-  /// Returns an idle fiber, or a new one.
+  /// Returns an idle fiber; creates fibers if none is idle.
   Fiber* acquire() {
     if (idle_.empty()) grow();
     Fiber* fiber = idle_.back();
@@ -82,7 +82,7 @@ class FiberPool {
     unused_ = std::min(unused_, idle_.size());
     return fiber;
   }
-  /// Returns to the pool a fiber that waits inside its entry point for more work.
+  /// Returns to the pool a fiber that waits in its entry point for the next thread.
   void release(Fiber* fiber) { idle_.push_back(fiber); }
   /// Makes every fiber idle and restarts it, wherever it was suspended.
   void restart_all();
@@ -102,7 +102,7 @@ class FiberPool {
   std::vector<Slab> slabs_;
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_;  // the most recently released is last
-  std::size_t unused_ = 0;    // that many at the front of idle_ have not been used since intact()
+  std::size_t unused_ = 0;    // number of entries at the front of idle_ not used since intact()
 };
 
 }  // namespace rung::simt

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic of wmma: d = a b + c for matrices distributed over a warp. Element 32 i + lane in
-// row-major order is the lane's i-th. Sums are rounded in order of k.
+// row-major order is the i-th element of `lane`. Sums are rounded in order of k.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace rung::simt {
 
 enum class FragmentType : std::uint8_t { f16, bf16, tf32, f64, s8, u8 };
 
-/// Shape and operand types of an m x n x k product. Sums are double for f64, int for bytes, else
-/// float.
+/// Shape and operand types of an m x n x k product. Sums are double for f64 operands, int for 8-bit
+/// integers, else float.
 struct FragmentKind {
   int m, n, k;
   FragmentType a, b;
@@ -28,10 +28,10 @@ struct FragmentProduct {
   const void* c;
 };
 
-/// Computes the product. `lanes` holds one FragmentProduct for each of the 32 lanes.
+/// Computes the product. `lanes` points to one FragmentProduct per lane (32).
 RUNG_API void multiply_fragments(void* const* lanes, const FragmentKind& kind);
 
-/// Computes the product if each lane has `count` sums stored as `Sum`, which may be a half.
+/// Computes the product if each lane has `count` sums of type `Sum`, which may be a 16-bit float.
 template <class Sum, int count>
 __attribute__((no_sanitize("thread"))) void multiply_fragments_into(void* const* lanes,
                                                                     const FragmentKind& kind) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic and bit intrinsics of the simulated GPU. Those that are approximate on the chip
-// (__expf, __fdividef ...) are correctly rounded or nearly so here, so tests must not rely on their
-// exact bits on either side.
+// Arithmetic and bit intrinsics of the simulated GPU. Intrinsics that are approximate on the chip
+// (__expf, __fdividef ...) are correctly rounded or nearly so in the simulator, so tests must not
+// rely on their exact bits in either.
 #pragma once
 
-#include <math.h>  // NOLINT: fmaf and its like are wanted in the global namespace, as under nvcc
+#include <math.h>  // NOLINT: fmaf and similar functions must be in the global namespace, as under
+                   // nvcc
 
 #include <bit>
 #include <concepts>
@@ -13,7 +14,7 @@
 #include <type_traits>
 
 // Macros, because the C library declares functions of these names for its own use: an overload
-// would be ambiguous, and the library's cannot be linked.
+// would be ambiguous, and the library's functions cannot be linked.
 #define __expf(a) expf(a)
 #define __exp10f(a) powf(10.0f, a)
 #define __logf(a) logf(a)
@@ -31,7 +32,7 @@ requires(std::is_arithmetic_v<A>&& std::is_arithmetic_v<B>) constexpr std::commo
     A a, B b) {
   using T = std::common_type_t<A, B>;
   if constexpr (std::is_floating_point_v<T>) {
-    // The other operand is returned for a NaN, as on the chip.
+    // If one operand is NaN, returns the other, as on the chip.
     return fmin(static_cast<T>(a), static_cast<T>(b));
   } else {
     return static_cast<T>(a) < static_cast<T>(b) ? static_cast<T>(a) : static_cast<T>(b);
@@ -50,7 +51,8 @@ requires(std::is_arithmetic_v<A>&& std::is_arithmetic_v<B>) constexpr std::commo
 
 inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
 inline double __fma_rn(double a, double b, double c) { return fma(a, b, c); }
-// Never contracted to a fused multiply-add, which is the purpose of the _rn intrinsics.
+// Never contracted to a fused multiply-add: preventing contraction is the purpose of the _rn
+// intrinsics.
 inline float __fadd_rn(float a, float b) {
   volatile float sum = a + b;
   return sum;
@@ -100,7 +102,7 @@ constexpr int __popc(unsigned a) { return std::popcount(a); }
 constexpr int __popcll(unsigned long long a) { return std::popcount(a); }
 constexpr int __clz(int a) { return std::countl_zero(static_cast<unsigned>(a)); }
 constexpr int __clzll(long long a) { return std::countl_zero(static_cast<unsigned long long>(a)); }
-/// Returns one more than the index of the lowest set bit; 0 for 0.
+/// Returns one plus the index of the lowest set bit; 0 for 0.
 constexpr int __ffs(int a) { return a == 0 ? 0 : std::countr_zero(static_cast<unsigned>(a)) + 1; }
 constexpr int __ffsll(long long a) {
   return a == 0 ? 0 : std::countr_zero(static_cast<unsigned long long>(a)) + 1;
@@ -125,8 +127,8 @@ constexpr unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) 
 constexpr unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
   return static_cast<unsigned>((static_cast<std::uint64_t>(high) << 32 | low) >> (shift & 31));
 }
-/// Selects four bytes of b:a by the nibbles of the selector; bit 3 of a nibble replicates the
-/// byte's sign.
+/// Selects four bytes of b:a by the nibbles of the selector; if bit 3 of a nibble is set, the
+/// byte's sign bit is replicated.
 constexpr unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
   const std::uint64_t bytes = static_cast<std::uint64_t>(b) << 32 | a;
   unsigned result = 0;
@@ -139,7 +141,7 @@ constexpr unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
   return result;
 }
 
-/// Loads through the read-only path, which is the ordinary path here.
+/// Loads through the read-only path, which is the ordinary path in the simulator.
 template <class T>
 T __ldg(const T* address) {
   return *address;

@@ -2,10 +2,10 @@
 // State that the workers of one launch share: the clusters still to be run, the first failure, and
 // deadlock detection. Internal to simt/.
 //
-// Clusters are claimed in order, so that whichever cluster fails, all earlier ones have been
-// claimed too and run to completion: the reported failure is the first in order, independently of
-// the number of OS threads. (If blocks wait for each other, a failing block takes the resident
-// blocks of its worker with it.)
+// Clusters are claimed in order, so when a cluster fails, all earlier clusters have been claimed
+// and run to completion: the reported failure is the first in order, whatever the number of OS
+// threads. (If blocks wait for each other, a failing block also ends the other resident blocks of
+// its worker.)
 #pragma once
 
 #include <atomic>
@@ -74,13 +74,13 @@ class LaunchState {
   struct Claim {
     std::uint64_t begin = 0, end = 0;
   };
-  /// Claims the next cluster. Returns false if none is left or the launch has failed before it.
-  /// `extra`: the worker already runs one, so this one must fit on the device beside the resident
-  /// clusters.
+  /// Claims the next cluster. Returns false if none is left or an earlier cluster has failed.
+  /// `extra`: the worker already runs a cluster, so the new one must fit on the device beside the
+  /// resident clusters.
   bool claim(Claim& mine, bool extra, std::uint64_t& position);
   void release_cluster() { resident_.fetch_sub(1, std::memory_order_relaxed); }
 
-  /// One worker's share of deadlock detection.
+  /// State of one worker in deadlock detection.
   struct Waiting {
     bool waits = false;
     bool confirmed = false;
@@ -88,13 +88,13 @@ class LaunchState {
   };
   void join();
   void leave(Waiting& mine);
-  /// Called when all threads of the worker have polled without a change. Returns true if that holds
-  /// for all workers.
+  /// Called when all threads of the worker have polled without a change. Returns true if the
+  /// threads of all workers have.
   bool all_wait(Waiting& mine);
   void progressed(Waiting& mine);
   /// Called after each further round of polls, long after all_wait(). Returns true if every worker
-  /// has completed a whole round since the last of them began to wait: then no change can ever
-  /// come.
+  /// has completed a whole round since the last worker began to wait: no change can then come from
+  /// a thread.
   bool all_stuck(Waiting& mine);
 
  private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The warp's matrix instructions on the simulated GPU: ldmatrix and mma.sync with the register
-// layouts of the PTX manual, so that kernels built on those layouts run unchanged.
+// Warp matrix instructions of the simulated GPU: ldmatrix and mma.sync with the register layouts of
+// the PTX manual, so that kernels built on these layouts run unchanged.
 //
-// Products of the small types are exact in float; sums are rounded to float in order of k. The
-// chip sums in another order and truncates: only the error bound is common to both.
+// Products of 8-bit to TF32 operands are exact in float; sums are rounded to float in order of k.
+// The chip sums in another order and truncates: only the error bound is the same.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace rung::simt {
 
-/// ldmatrix.m8n8.x{1,2,4}.b16: lane 8 i + r gives the address of row r of matrix i. Register i of
-/// lane l receives elements 2 (l % 4) and 2 (l % 4) + 1 of row l / 4, or of that column if
-/// transposed.
+/// ldmatrix.m8n8.x{1,2,4}.b16: lane 8 i + r passes the address of row r of matrix i. Register i of
+/// lane l receives elements 2 (l % 4) and 2 (l % 4) + 1 of row l / 4 (of column l / 4 if
+/// transposed).
 RUNG_API void load_matrix(std::uint32_t* registers, int count, bool transposed, const void* row,
                           Place place);
 
@@ -38,7 +38,7 @@ RUNG_API void store_matrix(void* row, const std::uint32_t* registers, int count,
 
 /// Rounds to TF32 (10 mantissa bits) to nearest, ties away from zero (cvt.rna).
 RUNG_API float round_to_tf32(float value);
-/// Returns the value that a tensor core uses for a float that was not rounded to TF32.
+/// Returns the value that a tensor core uses for a float that has not been rounded to TF32.
 inline float truncate_to_tf32(float value) {
   return __builtin_bit_cast(float, __builtin_bit_cast(std::uint32_t, value) & 0xffffe000u);
 }

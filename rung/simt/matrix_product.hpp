@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic of a wgmma, and its reads of shared memory. Internal to simt/.
+// Arithmetic of wgmma, and its reads of shared memory. Internal to simt/.
 #pragma once
 
 #include "rung/simt/warpgroup.hpp"
@@ -10,9 +10,9 @@ class Worker;
 
 /// Returns 2 m n k.
 std::uint64_t operations_of(const WgmmaShape& shape);
-/// Computes sums += a b^T for all 128 threads.
+/// Computes sums += a b^T for all 128 threads of the warpgroup.
 void multiply(Worker& here, const Block& block, MatrixProduct& product);
-/// Records the calling thread's share of the product's reads of shared memory.
+/// Records the calling thread's part of the product's reads of shared memory.
 void note_operands(Worker& here, const MatrixProduct& product);
 
 }  // namespace rung::simt

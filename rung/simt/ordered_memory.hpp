@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ordered loads and stores of the simulated GPU, which threads of different blocks use to wait for
-// each other. A load that returns the value its thread read there before is a poll: it yields,
-// starts blocks that are not resident, and reports a deadlock when nothing can change any more.
+// Ordered loads and stores of the simulated GPU, by which threads of different blocks wait for each
+// other. A load that returns the same value as the thread's previous load of that address is a
+// poll: it yields, starts blocks that are not resident, and reports a deadlock when no further
+// change is possible.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +18,11 @@ namespace rung::simt {
 RUNG_API void require_aligned(const void* address, std::size_t bytes, const char* operation,
                               Place place);
 
-/// Ordered: acquire or release. Unstated: as in volatile accesses (see unstated_order).
+/// Memory order of an access. ordered: acquire or release; unstated: volatile (see unstated_order).
 enum class MemoryOrder : std::uint8_t { relaxed, ordered, unstated };
 
-/// Loads 1 to 16 bytes, a power of two, in one access. Not inline: kernels are compiled with a hook
-/// at each access.
+/// Loads 1, 2, 4, 8 or 16 bytes in one access. Not inline: kernels are compiled with a hook at each
+/// access.
 RUNG_API void load_in_order(const void* from, void* to, std::size_t bytes, MemoryOrder order,
                             const char* operation, Place place,
                             AtomicScope scope = AtomicScope::device);

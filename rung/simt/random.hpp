@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers for ThreadOrder::random: SplitMix64 [Steele, Lea & Flood 2014], equal on every
-// machine, with one state per block so that results do not depend on the OS thread that runs it.
+// Random numbers for ThreadOrder::random: SplitMix64 [Steele, Lea & Flood 2014], identical on every
+// machine. Each block has its own state, so that results do not depend on the OS thread that runs
+// it.
 #pragma once
 
 #include <cstdint>

@@ -6,10 +6,10 @@
 // waits runs all its threads on one stack. A thread that waits switches directly to the next ready
 // one; there is no dispatcher in between.
 //
-// A worker runs one cluster after another (a cluster is one block unless the launch says more). It
-// admits another, up to the residency limit of the device, only when all runnable threads merely
-// poll: so kernels whose blocks wait for each other make progress under every order, and other
-// kernels keep the host's caches to one block.
+// A worker runs one cluster after another (a cluster is a single block by default). It admits
+// another one, up to the residency limit of the device, only when all runnable threads merely poll.
+// Kernels whose blocks wait for each other thus make progress under every order, and in other
+// kernels the host's caches hold a single block.
 #pragma once
 
 #include <algorithm>
@@ -45,15 +45,15 @@ extern RUNG_API constinit thread_local dim3 block_extent __asm__("rung_simt_bloc
 extern RUNG_API constinit thread_local dim3 grid_extent __asm__("rung_simt_grid_extent")
     __attribute__((tls_model("initial-exec")));
 
-// Shared memory of the running block and the launch's private data, for code that `rung emulate`
-// has rewritten.
+// Shared memory of the running block, and the launch's private data, for code rewritten by `rung
+// emulate`.
 extern RUNG_API constinit thread_local std::byte* shared_base __asm__("rung_simt_shared")
     __attribute__((tls_model("initial-exec")));
 extern RUNG_API constinit thread_local void* launch_data __asm__("rung_simt_launch_data")
     __attribute__((tls_model("initial-exec")));
 
 /// Reason for a yield, weighted as evidence of livelock: many loads, hundreds of atomics or a sleep
-/// are weak evidence; a load that returned the value it returned before is strong.
+/// are weak evidence; a load that returned the same value as before is strong.
 enum class Look : int { many_loads = 4, many_atomics = 16, in_vain = 64 };
 
 class Worker {
@@ -89,10 +89,10 @@ class Worker {
       switch_to(*self.fiber, next);
     }
   }
-  /// Yields to other threads. A thread that calls this repeatedly is waiting for something.
+  /// Yields to other threads. A thread that calls yield() repeatedly counts as waiting.
   void yield(Look look);
-  /// Notes that the current thread has read a clock: a loop with a deadline ends although no memory
-  /// changes.
+  /// Records that the current thread has read a clock: a loop with a deadline ends although no
+  /// memory changes.
   void note_clock_read() { ++clock_reads_; }
   /// Suspends the current thread until no thread outside its lockstep group is ready.
   void keep_step();
@@ -107,7 +107,7 @@ class Worker {
     return gathered_;
   }
   /// Makes the gathered threads ready, in the launch's order. `first`: ahead of the threads that
-  /// are ready now.
+  /// are already ready.
   void release_gathered(Block& block, bool first);
   /// Releases the barrier if all expected threads have arrived.
   void try_release(Block& block, int barrier);
@@ -115,15 +115,16 @@ class Worker {
   void try_release(Cluster& cluster);
   /// Wakes the threads that wait for a completed phase of this mbarrier.
   void release_mbarrier(Block& owner, const std::uint64_t* barrier);
-  /// Completes the collective of these lanes if all have arrived. Its threads become ready.
+  /// Completes the collective of the lanes in `mask` if all have arrived, and makes them ready.
   void try_complete(Warp& warp, std::uint32_t mask);
-  /// Records the reason of a failure; the caller calls abandon() next.
+  /// Records the reason for a failure; the caller must then call abandon().
   void blame(const std::string& what, const Thread& thread, const Place* place);
-  /// Abandons the launch. Does not unwind: device code cannot catch, and noexcept functions would
-  /// terminate. The caller must not own memory at this point, which is why blame() is separate.
+  /// Abandons the launch without unwinding: device code cannot catch exceptions, and noexcept
+  /// functions would terminate. The caller must not own memory, which would leak; hence blame() is
+  /// separate.
   [[noreturn]] void abandon();
-  /// Calls blame() for the current thread, then abandon(). `what` is destroyed before the switch;
-  /// temporaries that it was concatenated from would leak, so such callers use blame() and
+  /// Calls blame() for the current thread, then abandon(). `what` is destroyed before the switch. A
+  /// caller that concatenates a message would leak the temporaries; such callers use blame() and
   /// abandon().
   [[noreturn]] void fail(std::string&& what, Place place);
 
@@ -148,8 +149,8 @@ class Worker {
   void step();
   void look_now_and_then();
   void note_progress();
-  /// Returns true if the sleeping threads have made no progress for a while: each round of polls
-  /// leaves their stacks unchanged, so every further round would too.
+  /// Returns true if the sleeping threads have made no progress for a while: their stacks are
+  /// unchanged by a round of polls, so further rounds would not change them either.
   bool stands_still();
   [[nodiscard]] std::uint64_t digest_of_sleepers() const;
   /// Completes a thread's wgmma products when it ends; fails the launch if it has not waited for
@@ -224,24 +225,27 @@ class Worker {
   std::vector<std::unique_ptr<Cluster>> idle_;
   CopyEngine copies_;
   Thread* current_ = nullptr;
-  record::Recorder* recorder_ = nullptr;  // of the resident blocks; null: none is recorded
-  void (*entry_)(const void* arguments) = nullptr;  // what their threads run
+  record::Recorder* recorder_ = nullptr;  // recorder of the resident blocks; null: none is recorded
+  void (*entry_)(const void* arguments) = nullptr;  // code that their threads run
   std::unique_ptr<record::Recorder> own_recorder_;
   const Block* shown_block_ = nullptr;  // block whose index block_index holds
-  std::uint64_t live_ = 0;              // threads that have not exited, of all resident blocks
-  // Times that all threads yielded although memory had changed.
+  std::uint64_t live_ = 0;              // threads of all resident blocks that have not exited
+  // Number of times that all threads yielded although memory had changed.
   std::uint64_t changes_ = 0;
-  std::uint64_t threads_ = 0;  // admitted since the worker last had no resident cluster
+  std::uint64_t threads_ = 0;  // threads admitted since the worker last had no resident cluster
   std::uint64_t grid_arrived_ = 0;
   std::uint64_t looks_ = 0;   // weighted polls of the sleeping threads
   std::uint64_t stuck_ = 0;   // polls since no other work was left
-  std::uint64_t rounds_ = 0;  // in which each of them looked
+  std::uint64_t rounds_ = 0;  // rounds of polls by all sleeping threads
   std::uint64_t clock_reads_ = 0;
-  std::uint64_t digest_ = 0;  // of their stacks after the last round, and of clock_reads_
+  std::uint64_t digest_ = 0;  // hash of the sleepers' stacks and clock_reads_ after the last round
   std::chrono::steady_clock::time_point still_since_;  // the first round with that digest
-  std::uint64_t releases_ = 0;                         // of barriers and collectives
-  std::vector<Thread*> asleep_;                        // gave way: they go on when all others wait
-  std::vector<Thread*> in_step_;                       // likewise, before those that are asleep
+  std::uint64_t releases_ = 0;                         // number of releases of barriers and
+                                                       // collectives
+  std::vector<Thread*> asleep_;                        // threads that yielded; resumed when all
+                                                       // others wait
+  std::vector<Thread*> in_step_;                       // threads in keep_step(); resumed before the
+                                                       // sleeping ones
 
   std::vector<Thread*> ready_;  // ring buffer; indices run freely and are masked on access
   std::uint64_t ready_begin_ = 0, ready_end_ = 0, ready_mask_ = 0;
@@ -254,7 +258,7 @@ class Worker {
   std::exception_ptr escaped_;  // exception that a kernel threw
 };
 
-/// Returns the calling OS thread's worker, which its first launch creates.
+/// Returns the calling OS thread's worker; the thread's first launch creates it.
 Worker& worker();
 extern RUNG_API constinit thread_local Worker* this_worker
     __attribute__((tls_model("initial-exec")));
@@ -266,16 +270,16 @@ inline Worker& running_worker(const char* operation) {
   return *this_worker;
 }
 
-/// Returns the bytes of shared memory to be poisoned, the gap included.
+/// Returns the size of the shared memory to be poisoned, the gap included.
 inline std::size_t poisoned_bytes(const Launch& launch) {
   return launch.shared_bytes + launch.shared_gap_end - launch.shared_gap_begin;
 }
-/// Returns the bytes of a block's shared memory that are addressable.
+/// Returns the addressable size of a block's shared memory.
 inline std::size_t shared_room(const Launch& launch) {
   return std::max(launch.shared_bytes, launch.shared_room);
 }
 
-/// Returns the bytes of a block's shared memory that a kernel may access by now.
+/// Returns the size of a block's shared memory that the kernel may currently access.
 inline std::size_t shared_extent(const Launch& launch) {
   return launch.shared_in_use == nullptr ? shared_room(launch)
                                          : __atomic_load_n(launch.shared_in_use, __ATOMIC_RELAXED);
@@ -283,7 +287,7 @@ inline std::size_t shared_extent(const Launch& launch) {
 
 std::string where(const Launch& launch, const Thread& thread, const Place* place);
 std::string to_string(const Place& place);
-/// Returns true if both are the same call in the source.
+/// Returns true if `a` and `b` are the same call in the source.
 bool same_place(const Place& a, const Place& b);
 
 }  // namespace rung::simt

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host interface of the simulated GPU: launching a kernel, choosing the order in which its threads
-// run, and the limits of the simulated device.
+// Host interface of the simulated GPU: launches kernels, sets the order in which their threads run,
+// and queries the simulated device.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@ class Footprint;
 /// Summary of a recorded launch, for a caller that decides which launches to record.
 struct LaunchSummary {
   std::uint64_t requests = 0;         // of all warps
-  std::uint64_t findings = 0;         // a finding counts once for each launch that repeats it
-  std::vector<const void*> written;   // where the registered memory begins that was written
-  std::uint64_t blocks_left_out = 0;  // that were not recorded
+  std::uint64_t findings = 0;         // findings of this launch, including repeated ones
+  std::vector<const void*> written;   // base addresses of the registered memory that was written
+  std::uint64_t blocks_left_out = 0;  // blocks that were not recorded
 };
 
 /// A type-erased launch. `entry(arguments)` runs the kernel for one thread.
@@ -45,27 +45,28 @@ struct Launch {
   /// Bounds of the gap between dynamic and static shared memory, which no thread may access.
   std::size_t shared_gap_begin = 0;
   std::size_t shared_gap_end = 0;  // 0: no gap
-  /// Bytes of it that are in use so far, if known; null: all.
+  /// Bytes of shared_room in use so far, if known; null: all.
   const std::size_t* shared_in_use = nullptr;
   void* data = nullptr;  // private data of the launcher; kernels read it as launch_data
-  std::string (*name)(const void* data) = nullptr;  // of the kernel, if `kernel` is not a function
-  /// Returns what identifies this kernel after it has run, if `kernel` does not; null: it does.
+  std::string (*name)(const void* data) = nullptr;  // returns the kernel's name, if `kernel` is not
+                                                    // a function
+  /// Returns an address that identifies the kernel after it has run; null: `kernel` identifies it.
   const void* (*identity)(const void* data) = nullptr;
   /// Called when all threads poll without a change. Returns true if an agent outside the kernel may
-  /// still write the memory; it may wait a little for that. If it is null or returns false, the
-  /// launch fails as a deadlock.
+  /// still write the polled memory; may wait briefly for such a write. If null or false, the launch
+  /// fails as a deadlock.
   bool (*keep_looking)(const void* data) = nullptr;
-  /// Set by the kernel's first threads if the launch failed at once and will be repeated
-  /// differently, so that it is not recorded. Null: never.
+  /// Set by the kernel's first threads if the launch has failed immediately and will be repeated in
+  /// another form; such a launch is not recorded. Null: never repeated.
   const bool* launched_again = nullptr;
   /// Excluded from recording, even while a session runs.
   bool unrecorded = false;
-  /// Runs in place of `entry` in blocks that repeat others of a recorded launch and are left out of
-  /// the record (record/block_sampling.hpp); null: every block is recorded.
+  /// Runs instead of `entry` in blocks that block sampling (record/block_sampling.hpp) leaves out
+  /// of the record; null: every block is recorded.
   void (*unrecorded_entry)(const void* arguments) = nullptr;
   /// Filled in when a recorded launch ends, if not null.
   LaunchSummary* summary = nullptr;
-  /// Filled in likewise with the bytes of global memory that the launch accesses.
+  /// Receives the bytes of global memory that the launch accesses, if not null.
   record::Footprint* footprint = nullptr;
 };
 
@@ -75,8 +76,8 @@ struct Launch {
 /// as on a chip.
 RUNG_API void run(const Launch& launch);
 
-/// Order in which blocks, and the runnable threads of a block, take turns. A correct kernel gives
-/// the same result under each.
+/// Order in which blocks, and the runnable threads of a block, are scheduled. A correct kernel
+/// gives the same result under every order.
 struct RUNG_API ThreadOrder {
   enum class Kind : std::uint8_t { forward, reverse, random };
   Kind kind = Kind::forward;
@@ -85,7 +86,7 @@ struct RUNG_API ThreadOrder {
   /// Parses "forward", "reverse", "random" or "random:SEED"; throws Error(invalid_argument).
   static ThreadOrder parse(std::string_view text);
   [[nodiscard]] std::string to_string() const;
-  // Spelled out: programs of `rung emulate` may be compiled as C++17.
+  // Not defaulted: programs of `rung emulate` may be compiled as C++17.
   bool operator==(const ThreadOrder& other) const {
     return kind == other.kind && seed == other.seed;
   }
@@ -95,11 +96,11 @@ struct RUNG_API ThreadOrder {
 RUNG_API void set_thread_order(ThreadOrder order);
 RUNG_API ThreadOrder thread_order();
 
-/// Returns the demangled name of the function at this address: "rung::(anonymous
+/// Returns the demangled name of the function at this address, such as "rung::(anonymous
 /// namespace)::copy_kernel"; "kernel" if the binary is stripped.
 RUNG_API std::string symbol_name(const void* code);
 
-/// Returns the kernel's name for messages.
+/// Returns the kernel's name for use in messages.
 RUNG_API std::string kernel_name(const Launch& launch);
 /// Returns true if the calling OS thread is running a kernel.
 RUNG_API bool in_kernel();
@@ -107,7 +108,7 @@ RUNG_API bool in_kernel();
 /// Sets the stack size of simulated threads for stacks created later. The default is 64 KiB.
 RUNG_API void set_stack_bytes(std::size_t bytes);
 
-/// Returns "file:line" of an instruction of a program with line information, else "".
+/// Returns "file:line" of an instruction if the program has line information, else "".
 RUNG_API std::string source_line(const void* code);
 
 /// Returns the block's dynamic shared memory.
@@ -116,7 +117,7 @@ RUNG_API std::size_t shared_memory_size();
 /// Returns the addressable bytes of shared memory, static variables included.
 RUNG_API std::size_t shared_memory_room();
 
-/// A live allocation of the simulated device; size 0: none.
+/// A live allocation of the simulated device; size 0 if there is none.
 struct Allocation {
   std::byte* begin = nullptr;
   std::size_t size = 0;

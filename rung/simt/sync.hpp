@@ -2,11 +2,12 @@
 // Barriers, shuffles and votes of the simulated GPU.
 //
 // Every call carries its source location, so that a deadlock or a divergent barrier is reported by
-// file and line, and two calls remain distinct even if the compiler merged or duplicated them.
+// Every call carries its source location, so that a deadlock or a divergent barrier is reported
+// with file and line, and two calls remain distinct even if the compiler merged or duplicated them.
 //
-// Warp operations follow the Volta rules: all lanes that are named in the mask and have not exited
-// must call the same operation with the same mask, and none proceeds before the last has arrived. A
-// shuffle that reads an absent lane yields NaN or a huge number, so that reliance on it shows.
+// Warp operations follow the Volta rules: all lanes in the mask that have not exited must call the
+// same operation with the same mask, and none proceeds before the last has arrived. A shuffle that
+// reads an absent lane returns NaN or a huge number, so that its use shows in the result.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +23,8 @@ namespace rung::simt {
 using Place = std::source_location;
 
 /// Callback of a warp operation. Each lane of `mask` arrives with a request (usually on its own
-/// stack); when the last has arrived, `resolve` receives all requests, indexed by lane, and writes
-/// the results into them.
+/// stack); when the last lane has arrived, `resolve` receives all requests, indexed by lane, and
+/// writes the results into them.
 using Resolve = void (*)(void* const* requests, std::uint32_t lanes);
 RUNG_API void warp_collective(std::uint32_t mask, const char* name, Resolve resolve, void* request,
                               Place place);
@@ -40,24 +41,24 @@ RUNG_API void named_barrier_arrive(int id, int threads, Place place);
 /// Synchronizes the caller's tile: a block is divided into tiles of 64, 128, 256 or 512 threads in
 /// order of rank.
 RUNG_API void tile_barrier(int threads, Place place);
-/// Exchanges `bytes` bytes at `mine` within the caller's tile: the caller receives those of `count`
-/// threads, of ranks first, first + stride, ... (NaN and -1 for ranks out of range).
+/// Ranks first, first + stride, ... (`count` of them) whose `bytes` bytes at `mine` the calling
+/// thread of a tile receives from tile_exchange(); NaN and -1 for ranks out of range.
 struct TileRanks {
   int first, stride, count;
 };
 RUNG_API void tile_exchange(int threads, const void* mine, std::size_t bytes, TileRanks from,
                             void* result, Place place);
-/// Sets the calling warp's registers per thread (setmaxnreg); a claim waits until other warps have
-/// released as many.
+/// Sets the calling warp's registers per thread (setmaxnreg). `claim`: waits until other warps have
+/// released enough registers.
 RUNG_API void set_registers(int registers, bool claim, Place place);
 /// Synchronizes every thread of a cooperative launch.
 RUNG_API void grid_barrier(Place place);
 /// Yields to other threads; spinning threads must call it.
 RUNG_API void yield();
-/// Notes that the running kernel has read a clock, which may end a wait in which nothing else
-/// changes. No effect in host code.
+/// Records that the running kernel has read a clock, which may end a wait during which memory does
+/// not change. No effect in host code.
 RUNG_API void note_clock_read();
-/// Returns the lanes of this warp that have arrived here when no other lane can proceed.
+/// Returns the lanes of this warp that have arrived at `place` when no other lane can proceed.
 RUNG_API std::uint32_t active_mask(Place place);
 /// Fails the launch with an error that names the thread; does not return.
 [[noreturn]] RUNG_API void fail(const char* what, Place place = Place::current());
@@ -145,7 +146,7 @@ template <WarpValue T>
 unsigned __match_any_sync(unsigned mask, T value, Place place = Place::current()) {
   return match_any(mask, to_bits(value), place);
 }
-/// Returns `mask` if all its lanes hold one value, else 0.
+/// Returns `mask` if all its lanes hold the same value, else 0.
 template <WarpValue T>
 unsigned __match_all_sync(unsigned mask, T value, int* predicate, Place place = Place::current()) {
   const std::uint32_t here = ballot(mask, true, place);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor copies of the simulated GPU: the contents of its tensor maps, and copies of boxes, which
-// are delayed as bulk copies are.
+// are delayed like bulk copies.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,19 @@
 
 namespace rung::simt {
 
-/// Contents of a simulated TensorMap. Axes as in a View, the last one contiguous.
+/// Contents of a simulated TensorMap. Axes are ordered as in a View: the last one is contiguous.
 struct TensorMapFields {
-  std::uint32_t mark;  // distinguishes a map from other bytes
+  std::uint32_t mark;  // tag that distinguishes a tensor map from other bytes
   std::uint8_t rank;
   std::uint8_t element_bytes;
-  std::uint8_t swizzle_chunks;  // mask of the chunk's number: 0, 0x10, 0x30 or 0x70
+  std::uint8_t swizzle_chunks;  // mask of the bits of the chunk number to swizzle: 0, 0x10, 0x30 or
+                                // 0x70
   DType dtype;
   std::byte* data;
   std::int64_t shape[5];
   std::int64_t stride_bytes[5];
   std::uint16_t box[5];
-  // For an im2col map: pixels per copy (0: not an im2col map), and the bounds of the window.
+  // For an im2col map: pixels per copy (0: tiled map), and the bounds of the window.
   std::uint16_t pixels;
   std::int16_t lower[3], upper[3];
   std::uint8_t steps[3];
@@ -37,13 +38,13 @@ RUNG_API void tensor_load_multicast(void* to, const void* map, const int* at, in
                                     std::uint64_t* barrier, std::uint16_t ranks, Place place);
 RUNG_API void tensor_store(const void* map, const int* at, int rank, const void* from, Place place);
 
-/// Reduction of a tensor store, in the map's type: floats are added, 16-bit floats also compared,
-/// and integers also combined bitwise.
+/// Reduction of a tensor store in the map's type. Floats support add; 16-bit floats also min and
+/// max; integers all.
 enum class TensorReduction : std::uint8_t { add, min, max, bit_and, bit_or, bit_xor };
 RUNG_API void tensor_reduce(const void* map, const int* at, int rank, const void* from,
                             TensorReduction reduction, Place place);
 
-/// Loads an im2col box. `offsets`: rank - 2 offsets of the pixels read from those of the window.
+/// Loads an im2col box. `offsets`: rank - 2 offsets from the window's pixels to the pixels read.
 RUNG_API void im2col_load(void* to, const void* map, const int* at, const int* offsets, int rank,
                           std::uint64_t* barrier, Place place);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's vector types for the simulated GPU, with the same members, size and alignment, so that
-// layouts agree with the chip's. Aliases of three templates instead of forty structs.
+// CUDA's vector types for the simulated GPU, with the same members, size and alignment as CUDA's,
+// so that data layouts match. Aliases of three templates instead of forty structs.
 #pragma once
 
 #include <cstddef>

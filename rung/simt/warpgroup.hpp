@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// State of a block's warpgroups: their wgmma products in flight. Internal to simt/.
+// State of a block's warpgroups: wgmma products in flight. Internal to simt/.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ struct Block;
 
 inline constexpr int warpgroup_threads = 128;
 
-/// Registers of a thread that hold a product's sums.
+/// Addresses of a thread's registers that hold a product's sums.
 struct SumPlaces {
   std::uint32_t* first = nullptr;
   std::vector<std::uint32_t*> each;  // addresses; empty: contiguous from the first
@@ -28,11 +28,11 @@ struct SumPlaces {
   }
   void read(std::uint32_t* to, std::size_t words) const;
   void write(const std::uint32_t* from, std::size_t words) const;
-  /// Returns true if some words are in both.
+  /// Returns true if this and `other` have words in common.
   [[nodiscard]] bool meet(std::size_t words, const SumPlaces& other, std::size_t its_words) const;
 };
 
-/// A wgmma, from its issue by the first thread until the last has waited for it.
+/// A wgmma product, from its issue by the first thread until the last thread has waited for it.
 struct MatrixProduct {
   WgmmaShape shape;
   bool a_in_registers;
@@ -43,8 +43,8 @@ struct MatrixProduct {
   int collected = 0;
   bool done = false;
   bool continued = false;   // a later product accumulates onto its sums
-  bool superseded = false;  // its sums have moved to that product
-  // the product in flight onto whose sums this one accumulates; -1: none
+  bool superseded = false;  // its sums have moved to the later product
+  // number of the product in flight onto whose sums this one accumulates; -1: none
   std::int64_t before = -1;
   std::vector<std::uint32_t> sums;  // n / 2 words per thread
   std::vector<std::uint32_t> a;     // A in registers: four per thread
@@ -58,12 +58,13 @@ struct Warpgroup {
   struct Member {
     std::int64_t issued = 0;
     std::int64_t collected = 0;
-    std::vector<std::int64_t> groups;  // per committed group: the number of products before its end
-    std::vector<SumPlaces> sums;       // of each product that it has not waited for
-    std::vector<Registers> written;    // since its last wgmma.fence
+    std::vector<std::int64_t> groups;  // per committed group: the number of products issued before
+                                       // its end
+    std::vector<SumPlaces> sums;       // sums of each product that the thread has not waited for
+    std::vector<Registers> written;    // registers written since the thread's last wgmma.fence
     bool fenced = false;
   };
-  std::int64_t first = 0;  // number of products.front()
+  std::int64_t first = 0;  // number of the product at products.front()
   std::deque<MatrixProduct> products;
   std::array<Member, warpgroup_threads> members;
 
@@ -72,7 +73,7 @@ struct Warpgroup {
   }
 };
 
-/// Shape of an operand in shared memory: its rows, of M or N, and the element size.
+/// Shape of an operand in shared memory: rows (M or N) and the element size in bytes.
 struct OperandShape {
   int rows, element;
   bool turned;  // MN-major

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // wgmma on the simulated GPU. Products are performed as late as the waits allow, so that a kernel
-// that omits a wait reads its old sums, and one that overwrites operands too early multiplies the
-// new ones. Under random orders half of the products are performed as soon as all threads have
+// that omits a wait reads its old sums, and a kernel that overwrites operands too early multiplies
+// the new ones. Under random orders half of the products are performed as soon as all threads have
 // issued them.
 //
-// Products of the small types are exact in float; sums are rounded to float in order of k. The chip
-// adds in another order and truncates: only the error bound holds for both.
+// Products of 8-bit to TF32 operands are exact in float; sums are rounded to float in order of k.
+// The chip adds in another order and truncates: only the error bound is the same.
 #pragma once
 
 #include <cstdint>
@@ -22,19 +22,19 @@ struct WgmmaShape {
   int n;
   bool turn_a, turn_b;  // MN-major in shared memory
   bool negate_a, negate_b;
-  // Spelled out: programs of `rung emulate` may be compiled as C++17.
+  // Not defaulted: programs of `rung emulate` may be compiled as C++17.
   bool operator==(const WgmmaShape& other) const {
     return a == other.a && b == other.b && n == other.n && turn_a == other.turn_a &&
            turn_b == other.turn_b && negate_a == other.negate_a && negate_b == other.negate_b;
   }
 };
 
-/// Issues a wgmma. `sums`: the calling thread's n / 2 registers, floats or ints. `a`: its four
-/// registers of A, or null. `a_matrix` and `b_matrix` are matrix descriptors of shared memory (PTX
-/// manual).
+/// Issues a wgmma. `sums`: the calling thread's n / 2 accumulator registers, floats or ints. `a`:
+/// its four registers of A; null if A is in shared memory. `a_matrix` and `b_matrix` are matrix
+/// descriptors of shared memory (PTX manual).
 RUNG_API void wgmma(const WgmmaShape& shape, void* sums, const std::uint32_t* a,
                     std::uint64_t a_matrix, std::uint64_t b_matrix, bool accumulate, Place place);
-/// Issues a wgmma whose n / 2 sums are at distinct addresses that are not contiguous.
+/// Issues a wgmma whose n / 2 sums per thread are not contiguous: `sums` holds their addresses.
 RUNG_API void wgmma_scattered(const WgmmaShape& shape, void* const* sums, const std::uint32_t* a,
                               std::uint64_t a_matrix, std::uint64_t b_matrix, bool accumulate,
                               Place place);

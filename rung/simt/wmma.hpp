@@ -65,7 +65,7 @@ void fill_fragment(fragment<Use, M, N, K, T, Layout>& to, const Stored<T>& value
   for (Stored<T>& x : to.x) x = value;
 }
 
-/// Checks the address rules: 32-byte alignment, and rows that are multiples of 16 bytes.
+/// Checks the alignment rules: 32-byte alignment, and rows that are multiples of 16 bytes.
 template <class T>
 void check_address(const T* p, unsigned stride, const Place& place) {
   if (reinterpret_cast<std::uintptr_t>(p) % 32 != 0) {

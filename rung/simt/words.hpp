@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's qualifiers and built-in variables for the simulated GPU. All macros are here: g++ must
-// ignore words that only nvcc knows.
+// CUDA's qualifiers and built-in variables for the simulated GPU. The qualifiers are macros, so
+// that g++ ignores words that only nvcc knows.
 //
-// The built-in variables are const here, and the scheduler writes them under another name (see
-// scheduler.hpp). Const, because g++'s instrumentation then skips their reads. A thread's values
-// never change and a block's threads never move to another OS thread, so a compiler may cache them
-// across a barrier.
+// The built-in variables are declared const, so that g++'s instrumentation skips their reads; the
+// scheduler writes them under another name (see scheduler.hpp). The values of a thread never change
+// and a block's threads never move to another OS thread, so a compiler may cache them across a
+// barrier.
 #pragma once
 
 #include "rung/core/export.hpp"
