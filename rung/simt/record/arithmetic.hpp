@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes executed arithmetic from execution counts of basic blocks. Internal to simt/.
+// Derives the executed arithmetic from execution counts of basic blocks. Internal to simt/.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace rung::simt::record {
 
-/// Number of threads that entered each basic block, by the site of its hook.
+/// Number of threads that entered each basic block, by the site (code address) of its hook.
 using Visits = std::unordered_map<std::uintptr_t, std::uint64_t>;
 
 /// Control-flow graph of the machine code around the hooks of some kernels.
@@ -19,10 +19,10 @@ class ControlFlow {
   /// Constructs the graph. `sites`: hooks of executed basic blocks, in any object of this process.
   explicit ControlFlow(std::vector<std::uintptr_t> sites);
 
-  /// Returns false without objdump, or if no code was compiled with hooks at basic blocks.
+  /// Returns false if objdump is missing or no code was compiled with hooks at basic blocks.
   [[nodiscard]] bool known() const { return !parts_.empty(); }
 
-  /// Arithmetic instructions, and how often threads executed them.
+  /// Arithmetic instructions at `address`, and how often threads executed them.
   struct Run {
     std::uintptr_t address = 0;
     std::uint64_t times = 0;
@@ -30,7 +30,7 @@ class ControlFlow {
   };
   struct Result {
     std::vector<Run> runs;
-    bool exact = true;  // false: the count of some code without hooks is a guess
+    bool exact = true;  // false: the count is a guess, since some code has no hooks
   };
   [[nodiscard]] Result run(const Visits& visits) const;
 
@@ -38,19 +38,19 @@ class ControlFlow {
   struct Edge {
     std::size_t from = 0, to = 0;
   };
-  struct Piece {  // the instructions of a block that belong to one hook
+  struct Piece {  // instructions of a basic block that belong to one hook
     std::uintptr_t site = 0;
     std::vector<Run> code;
   };
   struct Node {
     std::vector<Piece> pieces;
     std::vector<std::size_t> in, out;        // edges
-    std::size_t fall_from = none;            // the fall-through edge into it
-    bool open_in = false, open_out = false;  // further edges in or out, which are unknown
+    std::size_t fall_from = none;            // fall-through edge into the piece
+    bool open_in = false, open_out = false;  // unknown further edges in or out
     [[nodiscard]] bool hooked() const { return pieces.front().site != 0; }
   };
   static constexpr std::size_t none = ~std::size_t{0};
-  struct Part {  // contiguous code of one object
+  struct Part {  // contiguous code of one loaded object
     std::vector<Node> nodes;
     std::vector<Edge> edges;
   };

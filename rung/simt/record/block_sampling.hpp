@@ -3,11 +3,12 @@
 //
 // The blocks of a regular kernel do the same work at addresses that are affine in the block index.
 // Each recorded block leaves a fingerprint: a hash of its requests without addresses, and a
-// weighted sum of its global addresses. In a regular launch all inner blocks have one hash and
-// affine sums; any irregular access (a loaded index, a data-dependent trip count, a guard that cuts
-// some block) changes either. Blocks at an edge of the grid, a fixed sample of groups of 2 x 2 x 2
-// blocks, and in a one-dimensional grid a pair of blocks at every distance are always recorded. The
-// first block that does not match ends the sampling: all later blocks are recorded.
+// weighted sum of its global addresses. In a regular launch all inner blocks have the same hash and
+// affine sums; any irregular access (a loaded index, a data-dependent trip count, a bounds check
+// that masks part of a block) changes one of these. Blocks at an edge of the grid, a fixed sample
+// of groups of 2 x 2 x 2 blocks and, in a one-dimensional grid, a pair of blocks at every distance
+// are always recorded. The first block that does not match ends the sampling: all later blocks are
+// recorded.
 #pragma once
 
 #include <atomic>
@@ -22,15 +23,15 @@ namespace rung::simt::record {
 
 /// Fingerprint of a block: sums, which are independent of the order of its warps.
 struct BlockFingerprint {
-  std::uint64_t shape = 0;      // of its requests, without global addresses
+  std::uint64_t shape = 0;      // hash of its requests, without global addresses
   std::uint64_t addresses = 0;  // weighted sum of global addresses, modulo 2^64
   std::uint64_t requests = 0;
 };
 
 struct Region;
 
-/// Byte ranges that the recorded blocks of a launch have written in each region: offsets of the
-/// first byte and past the last.
+/// Byte ranges that the recorded blocks of a launch have written, as [begin, end) offsets in each
+/// region.
 class WrittenRanges {
  public:
   void add(Region* region, std::uint64_t begin, std::uint64_t end);
@@ -38,8 +39,8 @@ class WrittenRanges {
     for (const Range& one : other.ranges_) add(one.region, one.begin, one.end);
   }
   void clear() { ranges_.clear(); }
-  /// Marks the ranges as initialized, since skipped blocks may have written there; `whole`: the
-  /// whole regions.
+  /// Marks the ranges (`whole`: their whole regions) as initialized, since skipped blocks may have
+  /// written inside them.
   void mark_initialized(bool whole) const;
 
  private:
@@ -59,7 +60,7 @@ class BlockSampling {
   [[nodiscard]] bool possible() const { return possible_; }
   /// Returns true if the block must be recorded. Called once per block.
   bool records(const dialect::uint3& index);
-  /// Counts a block that runs unrecorded beside one that records() skipped.
+  /// Counts a block that runs unrecorded because the resident blocks do.
   void leave_out();
   /// Adds the fingerprint of a recorded block that has ended.
   void note(const dialect::uint3& index, const BlockFingerprint& block);
@@ -75,10 +76,11 @@ class BlockSampling {
     std::uint64_t at[axes];
   };
   [[nodiscard]] bool is_inner(const Position& block) const;
-  /// Returns true for blocks of a one-dimensional grid of which two are at any given distance.
+  /// Returns true for a subset of the blocks of a one-dimensional grid that contains a pair of
+  /// blocks at every distance.
   [[nodiscard]] bool measures_distance(const Position& block) const;
   [[nodiscard]] std::uint64_t linear(const Position& block) const;
-  /// Derives address slopes between adjacent blocks. Returns true if one of them was unknown.
+  /// Derives address slopes between adjacent blocks. Returns true if it found a new slope.
   bool learn_slopes(const Position& block, std::uint64_t addresses);
   [[nodiscard]] bool is_affine(const Position& block, std::uint64_t addresses) const;
   [[nodiscard]] bool is_known() const;
@@ -93,8 +95,9 @@ class BlockSampling {
     Position position;
     std::uint64_t addresses;
   };
-  std::unordered_map<std::uint64_t, Member> members_;  // recorded inner blocks, by linear index
-  Position first_{};                                   // first of members_, and its fingerprint
+  std::unordered_map<std::uint64_t, Member> members_;  // recorded inner blocks, by linear block
+                                                       // index
+  Position first_{};                                   // position of the first recorded inner block
   BlockFingerprint first_did_;
   std::uint64_t slope_[axes] = {};
   bool has_slope_[axes] = {};

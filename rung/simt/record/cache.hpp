@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cache of 128-byte lines in sectors of 32 bytes, LRU within each set. Internal to simt/.
+// An LRU set-associative cache of 128-byte lines in sectors of 32 bytes. Internal to simt/.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ inline constexpr std::uint64_t sectors_per_line = 4;
 class Cache {
  public:
   /// Constructs an empty cache. A hash of the line number selects the set, as in hardware, so that
-  /// a power-of-two stride does not map to few sets. `ways` 0: nothing is cached.
+  /// power-of-two strides spread over all sets. `ways` 0: nothing is cached.
   Cache(std::size_t sets, std::size_t ways);
 
   struct Line {
@@ -22,14 +22,15 @@ class Cache {
     std::uint32_t newer = 0, older = 0;
     std::uint8_t valid = 0, dirty = 0;  // one bit per sector
   };
-  /// Returns the line and makes it the most recently used of its set; null on a miss.
+  /// Returns the line and makes it the most recently used line of its set; null on a miss.
   Line* find(std::uint64_t number);
   struct Fresh {
     Line* line = nullptr;  // null if the cache has no ways
     bool evicts = false;
     std::uint8_t dirty = 0;  // dirty sectors of the evicted line
   };
-  /// Inserts a line that is not cached, with no valid sector; evicts another if the set is full.
+  /// Inserts a line that is not cached, with no valid sectors; evicts the LRU line if the set is
+  /// full.
   Fresh add(std::uint64_t number);
   /// Returns the number of dirty sectors.
   [[nodiscard]] std::uint64_t dirty() const;

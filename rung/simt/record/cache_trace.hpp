@@ -7,7 +7,7 @@
 
 namespace rung::simt::record {
 
-/// A run of sectors of one request, contiguous or strided, packed in a word. A strided run is
+/// A run of contiguous or strided sectors of one request, packed in a word. A strided run is
 /// followed by a word with its stride.
 class SectorRun {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shadow cell: the last accesses of a word of memory, or of one byte of it, in 64 bits. Internal to
-// simt/.
+// Shadow cell: the latest accesses of a word of memory, or of one byte of it, in 64 bits. Internal
+// to simt/.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@ struct Cell {
     none,
     one,         // one thread
     lanes,       // several lanes of one warp, at one clock; reads only
-    block,       // several warps of one block, in one barrier interval (stored in `clock`)
+    block,       // several warps of one block, in one barrier interval (in `clock`)
     everywhere,  // several blocks
     // Writes only:
     stored = everywhere,  // one thread, by a volatile or atomic store
     atomic,               // one thread, by an atomic read-modify-write
-    block_atomic,         // one thread, by a store or RMW that is atomic at block scope
-    copying,              // a cp.async of the thread that is not known to have landed
-    engine = block,       // a bulk copy started by the thread; `clock` is its number
+    block_atomic,         // one thread, by a store or RMW atomic at block scope
+    copying,              // a cp.async of the thread that may not have landed yet
+    engine = block,       // a bulk copy started by the thread; `clock` is the copy's number
     // Reads only:
-    in_bytes = atomic,    // the word was accessed in part: each of its bytes has its own cells
+    in_bytes = atomic,    // the word was accessed in part: its bytes have their own cells
     only_read = copying,  // several blocks have read, none has written: further reads cannot race
     // Consecutive lanes have each read a part of the word, at one clock. If several readers share a
-    // cell, the state of the other cell.
+    // cell, this is the state of the second reader's cell.
     in_lanes = block_atomic,
-    // In the slot of a second reader: a plain write followed by atomic operations.
+    // In the second reader's slot: a plain write followed by atomic operations.
     overwritten = everywhere
   };
   std::uint32_t state = none;
@@ -60,7 +60,8 @@ struct Cell {
   }
   [[nodiscard]] std::uint32_t warp() const { return thread / 32; }
   /// Returns the cell of lanes that each have read 2^log_size bytes of the word. The first lane's
-  /// number is a multiple of the number of lanes, so its low bit distinguishes bytes from halves.
+  /// number is a multiple of the number of lanes, so its low bit is free to encode the size (1 or 2
+  /// bytes).
   [[nodiscard]] Cell with_lanes(int log_size) const {
     Cell first = *this;
     first.state = in_lanes;
@@ -78,7 +79,7 @@ struct Cell {
 
 inline std::uint32_t state_of(std::uint64_t word) { return static_cast<std::uint32_t>(word & 7); }
 
-/// Returns true if each byte of the word has its own reader, in `reads` or in both words.
+/// Returns true if each byte of the word has its own reader, in cell `reads` or `other`.
 inline bool read_in_lanes(std::uint64_t reads, std::uint64_t other) {
   const std::uint32_t state = state_of(reads);
   if (state == Cell::in_lanes) return true;
@@ -87,7 +88,7 @@ inline bool read_in_lanes(std::uint64_t reads, std::uint64_t other) {
   return several && state_of(other) == Cell::in_lanes;
 }
 
-/// Value of a word's reads if each byte is only_read, in cells of its own.
+/// Value of a word's read cell if each byte is only_read, in cells of its own.
 inline constexpr std::uint64_t bytes_only_read = ~std::uint64_t{0};
 
 }  // namespace rung::simt::record

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of the sectors of an allocation that a launch has read and written. Internal to simt/.
+// Sets of the sectors of an allocation that a launch reads and writes. Internal to simt/.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@ namespace rung::simt::record {
 
 inline constexpr int sector_shift = 5;  // 32 bytes
 
-/// Bit set of sectors, shared by OS threads: each bit is new to exactly one of them.
+/// Bit set of sectors, shared by OS threads: exactly one add() reports each sector as new.
 class SectorSet {
  public:
   /// Constructs an empty set of `sectors` sectors.
   explicit SectorSet(std::size_t sectors) : bits_((sectors + 63) / 64 * 8) {}
-  /// Adds sectors first .. last. Returns the number of new ones.
+  /// Adds sectors `first` to `last`. Returns the number of new sectors.
   std::uint32_t add(std::uint64_t first, std::uint64_t last) {
     // Common case: few sectors, which are already present.
     if ((first ^ last) < 64) {
@@ -47,7 +47,7 @@ class SectorSet {
 };
 
 struct Coverage {
-  /// Constructs the sets of an allocation. Sector 0 contains the first byte.
+  /// Constructs the sets of an allocation. Index 0 is the sector of its first byte.
   Coverage(const void* begin, std::size_t bytes)
       : first_sector(reinterpret_cast<std::uintptr_t>(begin) >> sector_shift),
         loaded((bytes >> sector_shift) + 2),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Warp operations whose mask names absent lanes, and barriers that lanes of a warp skip. In CUDA a
-// value read from such a lane is undefined, and so is any operation that a lane of its mask skips
-// without having exited. Internal to simt/.
+// value read from an absent lane is undefined, and so is any operation skipped by a lane of its
+// mask that has not exited. Internal to simt/.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 namespace rung::simt::record {
 
 /// Results of shuffles that read an absent lane: NaN, and a large positive and a large negative
-/// number whose sum is not 0. They are distinctive as integers, floats and doubles, so that their
-/// uses are recognizable.
+/// number whose sum is not 0. They are distinctive as integers, floats and doubles, so that uses of
+/// them are recognizable.
 inline constexpr std::uint64_t undefined_lane_values[] = {0x7ffd3c917fd3c91bu, 0x7dcd3c917dd3c91bu,
                                                           0xfd8d3c91fd93c91bu};
 
-/// Shuffle of one lane.
+/// Shuffle operands and result of one lane.
 struct LaneShuffle {
   std::uint64_t given = 0;  // sent by the lane
   std::uint64_t got = 0;
@@ -32,28 +32,29 @@ struct LaneCall {
 
 /// Masks of one warp that named absent lanes, kept while their consequences are tracked.
 struct LaneExchanges {
-  /// A value that a lane may have derived from an undefined one.
+  /// A value that a lane may have derived from an undefined value.
   struct Doubt {
     std::uint64_t given = 0;  // sent by the lane in the same shuffle
     std::uint64_t got = 0;
     bool given_doubtful = false, got_doubtful = false;
-    LaneCall call;  // the read of the absent lane
+    LaneCall call;  // the shuffle that read the absent lane
     std::uint8_t reader = 0, source = 0;
   };
-  /// A call that lanes of its mask skipped.
+  /// A warp operation that lanes of its mask skipped.
   struct Skip {
     LaneCall call;
     bool barrier = false;  // a block barrier at which the warp's other lanes arrived
-    bool fresh = true;     // the list that shows the path of the missing lanes is not yet processed
+    bool fresh = true;     // the list that shows the path of the missing lanes has not been
+                           // processed
     std::uint32_t callers = 0, missing = 0;
-    std::vector<std::uint16_t> sites;  // sites of the missing lanes that no caller had reached
+    std::vector<std::uint16_t> sites;  // sites of the missing lanes that no caller has reached
   };
-  std::vector<Doubt> doubts[32];  // per lane: latest doubts
+  std::vector<Doubt> doubts[32];  // per lane: latest doubtful values
   std::vector<Skip> skips;
 };
 
 /// Returns true if `value`, of `bytes` bytes, derives from an undefined value: it equals the
-/// undefined value, or combines the lane's operand and result of the shuffle.
+/// undefined value, or combines the lane's operand with the result of the shuffle.
 bool is_made_of(const LaneExchanges::Doubt& doubt, std::uint64_t value, int bytes);
 
 /// Formats a set of lanes: "lane 5", "lanes 16 to 31", "lanes 1, 2 and 4".

@@ -19,17 +19,17 @@ struct Request;
 struct ByteRange {
   std::uintptr_t begin = 0, end = 0;
 };
-/// Ascending, disjoint, non-adjacent ranges.
+/// Ascending, disjoint ranges that are not adjacent.
 using ByteRanges = std::vector<ByteRange>;
 
-/// Kind of an access. Atomic and volatile accesses are separate, since two of them do not race.
+/// Kind of access. `atomic` includes volatile accesses: two such accesses do not race.
 enum class Touch : std::uint8_t { read, write, atomic };
 
 class Footprint {
  public:
   void note(Request& request);
   RUNG_API void add(Touch touch, std::uintptr_t address, std::size_t bytes);
-  /// Merges the footprint of another worker.
+  /// Merges the footprint of another worker into this one.
   void add(const Footprint& other);
   void clear();
   [[nodiscard]] bool empty() const { return pages_.empty(); }
@@ -38,7 +38,7 @@ class Footprint {
  private:
   static constexpr std::size_t page_bytes = 4096;
   struct Page {
-    std::array<std::uint64_t, page_bytes / 64> bits[3] = {};  // one bit per byte and kind
+    std::array<std::uint64_t, page_bytes / 64> bits[3] = {};  // one bit per byte, for each kind
   };
   Page& page_of(std::uintptr_t number);
 

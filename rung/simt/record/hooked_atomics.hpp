@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomic operations of instrumented files, which g++ compiles to calls: performed and recorded.
+// Atomic operations of instrumented files, which g++ compiles to calls: records and performs them.
 // Part of hooks.cpp.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace rung::simt::record {
 
-/// Records and performs an __atomic_* operation. `order`: 0 to 5, as std::memory_order.
+/// Records and performs an __atomic_* operation. `order`: 0 to 5, encoded as std::memory_order.
 template <class T, class Operation>
 inline T hooked_atomic(volatile T* p, Access access, int order, const void* site,
                        Operation operation) {

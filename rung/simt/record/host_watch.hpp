@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses of instrumented host code, for launchers that observe them.
+// Callback for accesses by instrumented host code, for launchers that observe them.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace rung::simt::record {
 
 enum class HostAccess : std::uint8_t { read, write, atomic };
 
-/// Callback for host accesses in `bytes` bytes from `begin`; bytes 0: none.
+/// Callback for host accesses in the `bytes` bytes from `begin`; bytes 0: disabled.
 struct HostWatch {
   std::atomic<std::uintptr_t> begin{0};
   std::atomic<std::size_t> bytes{0};
@@ -22,8 +22,8 @@ struct HostWatch {
 };
 extern RUNG_API constinit HostWatch host_watch;
 
-/// Reports an access by host code, or by a kernel that is not recorded. `behind`: its return
-/// address.
+/// Reports an access by host code, or by a kernel that is not recorded. `behind`: return address of
+/// the access's hook.
 inline void watch_host(std::uintptr_t address, std::size_t bytes, HostAccess access,
                        const void* behind) {
   constexpr auto relaxed = std::memory_order_relaxed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data that the workers of one launch record together. Internal to simt/.
+// Data of a recorded launch that its workers share. Internal to simt/.
 #pragma once
 
 #include <atomic>
@@ -21,9 +21,9 @@
 
 namespace rung::simt::record {
 
-/// Key of a read that the program may validate later (optimistic_read.cpp): its site and its
-/// allocation (0: shared memory), since a function may read several. 0: a read of one of many
-/// readers.
+/// Key of a read that the program may validate later (optimistic_read.cpp): its site, and the
+/// serial number of the accessed region (0: shared memory), since one site may read several. 0: one
+/// of many readers.
 using GuessPlace = std::uint64_t;
 inline GuessPlace place_of_guess(const Region* region, std::uint16_t site) {
   return site == 0 ? 0 : (region == nullptr ? 0 : region->serial) << 16 | site;
@@ -34,11 +34,12 @@ struct SiteCount {
   std::uintptr_t site = 0;
   Counters counters;
   bool exact = true;
-  std::uint32_t stretch = 0;         // the last list in which the site occurred
-  std::uint32_t lanes = 0;           // lanes that were active at the site in that list
-  std::uint64_t local_accesses = 0;  // accesses of threads to their own memory
+  std::uint32_t stretch = 0;         // the latest list that contains the site
+  std::uint32_t lanes = 0;           // lanes active at the site in this list
+  std::uint64_t local_accesses = 0;  // accesses of threads to their own stacks
   // For a basic block: how often a warp left it, how often its lanes diverged, and its successor.
-  // `both_ways` is false if it does not end in a branch, or the branch always went the same way.
+  // `both_ways` is false if the block does not end in a branch, or the branch always took the same
+  // direction.
   std::uint64_t ways = 0;
   std::uint64_t partings = 0;
   std::uintptr_t way = 0;
@@ -69,10 +70,10 @@ struct SiteCount {
 
 class LaunchRecord {
  public:
-  static constexpr std::size_t max_sites = 4096;  // as many as a shadow cell can encode
+  static constexpr std::size_t max_sites = 4096;  // limited by the bits of a shadow cell
 
   explicit LaunchRecord(const Launch& launch);
-  /// Adds the counts to the session.
+  /// Adds the counts to the session, and reports the deferred findings.
   void finish();
 
   const Launch& launch;
@@ -80,23 +81,23 @@ class LaunchRecord {
   const bool checking;
   BlockSampling sampling;
 
-  /// Returns the site's number, common to all workers, from 1; 0 for sites beyond the limit.
+  /// Returns the site's number, from 1 and the same for all workers; 0 for sites beyond max_sites.
   std::uint16_t number_of(std::uintptr_t site);
   [[nodiscard]] std::uintptr_t site_of(std::uint16_t number);
   /// Defers the finding of a read that races with an atomic operation: it is reported at the end of
-  /// the launch unless the read was a validated guess.
+  /// the launch unless the program has validated the read.
   void hold(Finding finding, GuessPlace read, std::uint16_t atomic_site);
-  /// Notes that the value of this read is compared and exchanged later, at `compare_site`
+  /// Records that the value of this read is later compared and exchanged at `compare_site`
   /// (optimistic_read.cpp).
   void guessed(GuessPlace read, std::uint16_t compare_site);
-  /// Adds the counts of one worker; of `work`, warps and bytes only.
+  /// Adds the counts of one worker. Only warps and bytes of `work` are used.
   void add(const std::vector<SiteCount>& counts, const Work& work, std::uint64_t requests,
            const std::set<const Region*>& written, const Overlaps& overlaps);
   void add(const Footprint& footprint);
   void add(const WrittenRanges& ranges);
-  /// Keeps the trace of sectors of global memory that a block's warps accessed.
+  /// Keeps a block's trace of the sectors of global memory that its warps accessed.
   void keep(BlockTrace trace);
-  /// Reserves `runs` further runs of sectors. Returns false if they exceed the limit.
+  /// Reserves `runs` more sector runs. Returns false if this exceeds max_sector_runs.
   bool may_keep(std::uint64_t runs) {
     return kept_.fetch_add(runs, std::memory_order_relaxed) + runs <= max_sector_runs;
   }
@@ -107,11 +108,11 @@ class LaunchRecord {
   [[nodiscard]] std::uint32_t era() const { return era_.load(std::memory_order_relaxed); }
   void new_era();
 
-  /// Flags in global memory, by address; guarded by the lock.
+  /// Flags in global memory, by address; guarded by the mutex.
   struct Flag {
     VectorClockRef released;
     VectorClockRef in_block;  // clocks released by a block-scope fence
-    std::uint32_t block = 0;  // the block of that fence
+    std::uint32_t block = 0;  // block of this fence
   };
   struct Flags {
     std::atomic<bool> any = false;  // true once a flag has been published
@@ -121,7 +122,7 @@ class LaunchRecord {
   Flags flags;
 
  private:
-  /// Adds the counts of the cache model.
+  /// Replays the traces and adds the counts of the cache model.
   void replay_caches();
 
   const RegionsInUse regions_;
@@ -137,7 +138,7 @@ class LaunchRecord {
   };
   std::vector<Held> held_;
   std::unordered_set<GuessPlace> guesses_;      // read sites
-  std::unordered_set<std::uint16_t> compares_;  // sites that compare what they have read
+  std::unordered_set<std::uint16_t> compares_;  // sites that compare a value read earlier
   std::unordered_map<std::uintptr_t, std::uint16_t> numbers_;
   std::unordered_map<std::uintptr_t, SiteCount> counts_;
   std::unordered_map<const Region*, Coverage> coverage_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recording interface of the simulator's operations inside kernels. Without a session each call
-// costs one test.
+// Recording interface for the simulator's operations inside kernels. Without a session each call
+// costs one branch.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace rung::simt::record {
 
-/// Sites of operations are source locations; the top bit distinguishes them from code addresses.
+/// Marks a site that is a source location (Place) instead of a code address.
 inline constexpr std::uintptr_t place_bit = std::uintptr_t{1} << 63;
 inline std::uintptr_t site_of(const Place& place) {
   // A Place is a pointer to constant data, unique per call in the source.
@@ -26,7 +26,7 @@ inline std::uintptr_t site_of(const Place& place) {
 /// Records an access of any size and alignment by the calling thread.
 RUNG_API void note_access(const void* address, std::size_t bytes, Access access,
                           std::uintptr_t site) noexcept;
-/// Marks the site of an operation's completion, as distinct from its start.
+/// Marks the site of an operation's completion, to distinguish it from the operation's start.
 inline constexpr std::uintptr_t landing_bit = std::uintptr_t{1} << 62;
 inline void note(const void* address, std::size_t bytes, Access access, const Place& place) {
   if (tracer.last != nullptr) note_access(address, bytes, access, site_of(place));
@@ -34,7 +34,7 @@ inline void note(const void* address, std::size_t bytes, Access access, const Pl
 
 /// Lock on a word during note_atomic() and the operation: blocks run on several OS threads, and
 /// operations must be recorded in the order in which they are performed. before_atomic() locks the
-/// word if checks are on. No simulated thread may yield until the end of the scope.
+/// word if checks are enabled. No simulated thread may yield before the end of the scope.
 class RUNG_API AtomicOrder {
  public:
   AtomicOrder() = default;
@@ -42,12 +42,12 @@ class RUNG_API AtomicOrder {
   AtomicOrder& operator=(const AtomicOrder&) = delete;
   ~AtomicOrder() { release(); }
   void hold(std::uintptr_t address);
-  /// Releases the lock that the OS thread holds, if any.
+  /// Releases the lock that the calling OS thread holds, if any.
   static void release();
 };
-/// Records an atomic access of std::memory_order `order` (or unstated_order) and its
+/// Records an atomic access with std::memory_order `order` (or unstated_order) and its
 /// synchronization. `compares`: it is a compare-and-exchange. `in_order`: null if code outside this
-/// library performs the operation, so that the word could not be unlocked.
+/// library performs the operation, so that nothing would unlock the word.
 RUNG_API void before_atomic(const void* address, std::size_t bytes, Access access, int order,
                             std::uintptr_t site, bool compares = false,
                             AtomicOrder* in_order = nullptr) noexcept;
@@ -58,14 +58,14 @@ inline void note_atomic(const void* address, std::size_t bytes, Access access, i
     before_atomic(address, bytes, access, order, site_of(place), compares, in_order);
   }
 }
-/// Records the operand of an atomic operation, of 4 or 8 bytes.
+/// Records the operand (4 or 8 bytes) of an atomic operation.
 RUNG_API void note_operand(std::uint64_t bits, int bytes, const Place& place) noexcept;
 /// Counts a product of an m x k and a k x n matrix by the running thread's warp. No effect in host
 /// code.
 RUNG_API void note_product(int m, int n, int k);
 /// Records fence.proxy.async.
 RUNG_API void proxy_fence() noexcept;
-/// Records __threadfence(), or __threadfence_block().
+/// Records __threadfence() or, if not `device`, __threadfence_block().
 RUNG_API void fence(bool device) noexcept;
 
 }  // namespace rung::simt::record

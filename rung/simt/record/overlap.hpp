@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overlap of `__restrict__` parameters: the bytes that a launch accesses through each parameter.
+// Detection of overlapping `__restrict__` parameters: tracks the bytes that a launch accesses
+// through each parameter.
 //
-// An access does not reveal the pointer that it uses. The launcher, which knows the source, maps
-// code locations to parameters (LaunchSource); locations that it cannot map are ignored. Bytes are
-// recorded only in memory to which several arguments of the launch point.
+// An access does not reveal which pointer it uses. The launcher, which knows the source, maps code
+// locations to parameters (LaunchSource); unmapped locations are ignored. Bytes are tracked only in
+// memory to which several arguments of the launch point.
 #pragma once
 
 #include <array>
@@ -24,16 +25,16 @@ class Overlaps {
   void begin(const void* data);
   [[nodiscard]] bool any() const { return !suspects_.empty(); }
   void note(Request& request);
-  /// Merges the data of another worker of the same launch.
+  /// Merges the data of another worker of the same launch into this one.
   void add(const Overlaps& other);
-  /// Adds a finding for each pair of parameters that access a common byte, if at least one of them
-  /// writes it.
+  /// Adds a finding for each pair of parameters that access a common byte that at least one of them
+  /// writes.
   void report(const Launch& launch) const;
 
  private:
   static constexpr std::size_t page_bytes = 4096;
   using Page = std::array<std::uint64_t, page_bytes / 64>;  // one bit per byte
-  /// Accesses by one code location. `parameter` is empty if it is unknown.
+  /// Accesses by one code location. `parameter.number` is -1 if the parameter is unknown.
   struct Place {
     RestrictedParameter parameter;
     bool writes = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorder of one worker's OS thread: aligns the lanes of each warp, groups their accesses into
+// Recorder of one worker (OS thread): aligns the lanes of each warp, groups their accesses into
 // requests when the warp synchronizes, and counts and checks the requests. Internal to simt/.
 #pragma once
 
@@ -37,21 +37,21 @@ struct WarpRecord {
   RequestList* list = nullptr;  // null: no accesses since the last synchronization
   std::uint32_t clock = 1;
   std::uint32_t launched = 0;        // lanes that exist
-  std::uint32_t fenced = 0;          // lanes behind a fence: their next flag is a release
-  std::uint32_t fenced_for_all = 0;  // of those, lanes behind a device-scope fence
+  std::uint32_t fenced = 0;          // lanes after a fence: their next flag write is a release
+  std::uint32_t fenced_for_all = 0;  // the subset of these lanes after a device-scope fence
   std::uint32_t ahead = 0;           // lanes that wait for the others because the list is full
-  std::uint32_t at_barrier = 0;      // lanes that wait at the block's barrier
+  std::uint32_t at_barrier = 0;      // lanes waiting at the block's barrier
   bool compared = false;             // an atomic comparison is in the list
   bool diverged = false;
   std::uint64_t visits = 0;           // number of basic blocks entered
-  std::uint64_t requests_so_far = 0;  // while fingerprints are taken
-  WarpTrace trace;                    // of global memory, while counting
+  std::uint64_t requests_so_far = 0;  // counted while fingerprints are taken
+  WarpTrace trace;                    // of global memory, if counters are enabled
   WarpWaits waits;
   VectorClockRef remote;                       // clocks acquired from other blocks
   VectorClockRef released;                     // last release by a lane
-  VectorClockRef acquired, acquired_in_block;  // from the flag that was read last
-  // `pending`: clocks of flags that `pending_lanes` have read by relaxed or volatile loads without
-  // a fence since; `last_pending`: clock of the last of these flags.
+  VectorClockRef acquired, acquired_in_block;  // clocks released by the flag that was read last
+  // `pending`: clocks of flags that `pending_lanes` have read by relaxed or volatile loads, with no
+  // fence since; `last_pending`: clocks of the last of these flags.
   VectorClockRef pending, last_pending;
   std::uint32_t pending_lanes = 0;
   bool released_to_all = false;
@@ -59,12 +59,12 @@ struct WarpRecord {
   std::uint32_t synced[32] = {};       // per lane: clock of its last convergence with other lanes
   std::uint32_t fence_clock[32] = {};  // per lane: the warp's clock at its last fence
   std::uint32_t proxy_clock[32] = {};  // per lane: the warp's clock at its last fence.proxy.async
-  // Per lane: clock of its own warp that it acquired through a synchronization object.
+  // Per lane: the own-warp clock acquired through a synchronization object.
   std::uint32_t told[32] = {};
   bool any_told = false;
-  // Mbarrier phases for which lanes have waited since the list began; marks in the list give the
-  // positions. `*_before` are the clocks at the begin of the list, `known` and `remote` those at
-  // its end.
+  // Clocks acquired by waits for mbarrier phases since the list began, one entry per wait; markers
+  // in the list give the positions. `*_before` are the clocks at the start of the list, `known` and
+  // `remote` those at its end.
   struct Lesson {
     int lane = 0;
     VectorClockRef from;
@@ -72,13 +72,14 @@ struct WarpRecord {
   std::vector<Lesson> lessons;
   Clocks known_before{};
   VectorClockRef remote_before;
-  std::uintptr_t stale_wait = 0;             // site of a wait that ordered nothing; 0: none
-  std::unique_ptr<LaneExchanges> exchanges;  // null: no mask has named an absent lane
+  std::uintptr_t stale_wait = 0;             // site of a wait that established no ordering; 0: none
+  std::unique_ptr<LaneExchanges> exchanges;  // null: no mask has named an absent lane so far
   Step* cursors[32] = {};
   std::uintptr_t entered[32] = {};  // per lane: entered basic block that is not yet recorded
-  std::uint16_t together = 0;       // basic block of all lanes, if convergent; 0: see `stands`
-  // Per lane: the last basic block it entered, and the lowest lane that entered it at the same
-  // time.
+  std::uint16_t together = 0;       // basic block of all lanes if they are convergent; 0: see
+                                    // `stands`
+  // Per lane: the last basic block that it entered, and the lowest lane that entered it in the same
+  // step.
   struct Stand {
     std::uint16_t site = 0;
     std::int8_t first_lane = -1;  // -1: none
@@ -89,32 +90,31 @@ struct WarpRecord {
 /// Mask of the block number's bits in a shadow cell.
 inline constexpr std::uint32_t block_number_mask = (1u << 24) - 1;
 
-/// Bytes that a bulk store reads or writes until its thread has waited for it.
+/// A read or write range of a bulk store, in flight until its thread has waited for the store.
 struct Flight {
   std::uint32_t thread = 0;  // index of the issuing thread in the block
-  std::uint32_t number = 0;  // number among its stores, from 1
+  std::uint32_t number = 0;  // number among the thread's stores, from 1
   std::uint32_t waited = 0;  // number of the wait that completed it; 0: in flight
   bool writes = false;
   std::uintptr_t site = 0;
   std::uintptr_t begin = 0;
   std::size_t bytes = 0;
-  // Clocks that the thread had acquired at the issue, from other warps and from its own warp's
-  // lanes.
+  // Clocks that the thread had acquired at the issue, from other warps and from lanes of its own
+  // warp.
   Clocks known{};
   std::uint32_t synced = 0, told = 0;
 };
-/// Numbers of stores and waits that a thread has issued, and that the processing of its list has
-/// passed.
+/// Numbers of stores and waits that a thread has issued, and that the checks have processed so far.
 struct FlightOrder {
   std::uint32_t issued = 0, waits = 0;
   std::uint32_t passed_issues = 0, passed_waits = 0;
 };
 
-/// Latest access of a warp to another block's shared memory in its cluster.
+/// Latest access by a warp to the shared memory of another block of its cluster.
 struct RemoteUse {
   std::uint32_t block = 0, warp = 0, thread = 0;
   std::uint32_t clock = 0;
-  std::uint32_t phase = 0;  // phase of the cluster's barrier, counted by the owner
+  std::uint32_t phase = 0;  // phase of the cluster barrier, counted by the owning block
   std::uintptr_t site = 0;
 };
 
@@ -122,16 +122,16 @@ struct BlockRecord {
   std::vector<WarpRecord> warps;
   Block* block = nullptr;
   std::uint32_t number = 0;    // truncated to the bits of a shadow cell
-  std::uint32_t interval = 0;  // barriers of all threads so far
-  bool partial = false;        // some warps have synchronized since the last such barrier
-  bool fenced = false;         // some lanes have executed a fence since
-  Clocks proxy_known{};        // clocks known at the threads' proxy fences
-  Shadow shadow;               // of its shared memory
+  std::uint32_t interval = 0;  // number of block barriers of all threads so far
+  bool partial = false;        // some warps have synchronized since the last block barrier
+  bool fenced = false;         // some lanes have executed a fence since the last block barrier
+  Clocks proxy_known{};        // clocks acquired before the threads' proxy fences
+  Shadow shadow;               // of the block's shared memory
   Initialized initialized;
   std::uint32_t era = 0;
   /// Per bulk copy of the block: the warp clock of its issue.
   std::vector<std::uint32_t> copies;
-  std::uint32_t copy_era = 0;  // era of these copies' numbers
+  std::uint32_t copy_era = 0;  // era of the copy numbers
   Synchronizer barriers[named_barriers + tile_barriers];
   std::unordered_map<const void*, Synchronizer> objects;  // in its shared memory
   std::vector<RemoteUse> remote_uses;
@@ -141,16 +141,16 @@ struct BlockRecord {
   BlockFingerprint fingerprint;
 };
 
-/// Thread on whose behalf an access is recorded later.
+/// Thread and clock on whose behalf a later access is recorded.
 struct Agent {
   BlockRecord* block = nullptr;  // null if there is no session
   WarpRecord* warp = nullptr;
   std::uint8_t lane = 0;
   std::uint32_t clock = 0;  // clock of the warp
   std::uintptr_t site = 0;
-  std::uint32_t copy = 0;      // number of the bulk copy in the block; 0: none
-  std::uint32_t copy_era = 0;  // era of that number
-  bool generic = false;        // accesses by the generic proxy, not the asynchronous one
+  std::uint32_t copy = 0;      // number of the bulk copy in the block; 0: not a bulk copy
+  std::uint32_t copy_era = 0;  // era of the copy's number
+  bool generic = false;        // accesses by the generic instead of the asynchronous proxy
 };
 
 class Recorder {
@@ -170,23 +170,23 @@ class Recorder {
   void block_met(Block& block, const Place& place);
   /// Handles the running thread's arrival at the block's barrier.
   void block_arrived();
-  /// Handles the completion of a named barrier by its waiting threads.
+  /// Handles the completion of a named barrier, for the threads that waited at it.
   void named_barrier_met(Block& block, int barrier);
   /// Handles the running thread's arrival at a named barrier without waiting.
   void named_barrier_arrived(Block& block, int barrier, const Place& place);
-  /// Handles a warp operation that lanes have completed. `exchanges`: it passes values between
-  /// them.
+  /// Handles a warp operation that `lanes` have completed. `exchanges`: it passes values between
+  /// the lanes.
   void lanes_met(const Warp& warp, std::uint32_t lanes, bool exchanges);
-  /// Handles a warp operation that the callers are about to complete, although its mask names
-  /// further lanes.
+  /// Handles a warp operation that the callers are about to complete without the other lanes of its
+  /// mask.
   void met_without(const Warp& warp, std::uint32_t mask, std::uint32_t callers);
   /// Handles a shuffle that the callers have completed. The arrays are indexed by lane.
   void shuffled(const Warp& warp, std::uint32_t mask, std::uint32_t callers,
                 const LaneShuffle* const* shuffles);
   /// Records the operand of the running thread's atomic operation.
   void operand(std::uint64_t bits, int bytes, const Place& place);
-  /// Reports a collective that lanes executed without those lanes of its mask (`gone`) that came to
-  /// its call site while the callers were at `elsewhere`.
+  /// Reports a collective that some lanes executed without the lanes `gone` of its mask, which
+  /// arrived at the same call site while the callers were at `elsewhere`.
   void parted(const Thread& first, std::uint32_t gone, const Place& elsewhere);
   /// Reports lanes of one warp that wait at the block's barrier at different call sites.
   void split(const Thread& first, const Thread& other);
@@ -194,44 +194,45 @@ class Recorder {
   void grid_met(const std::vector<std::unique_ptr<Cluster>>& clusters);
   /// Handles an arrival of the running thread at an mbarrier or another object in shared memory.
   void arrived(Block& owner, const void* object, const Place& place);
-  /// Handles the completion of the object's phase of this parity.
+  /// Handles the completion of the object's phase with this parity.
   void completed(Block& owner, const void* object, std::uint32_t parity);
-  /// Handles a wait of the running thread for a phase of this parity or, if `exact`, for the phase
-  /// that is complete now.
+  /// Handles a wait of the running thread for the phase with this parity or, if `exact`, for the
+  /// phase that is complete now.
   void waited(Block& owner, const void* object, std::uint32_t parity, bool exact,
               const Place& place);
-  /// Handles the initialization of an object by the running thread, the fence that publishes its
-  /// initializations to the copy engine, and the start of a copy that signals its bytes to the
-  /// object.
+  /// Three events of synchronization objects: initialization by the running thread, the fence that
+  /// publishes the thread's initializations to the copy engine, and the start of a copy that
+  /// signals its bytes to the object.
   void initialized(Block& owner, const void* object, const Place& place);
   void init_fence();
   void told_by_copy(Block& owner, const void* object, const Place& place);
 
-  /// Records an access on the slow path. Returns true if it is in the list, which excludes accesses
-  /// to the thread's own memory. `valued`: the written value is kept.
+  /// Records an access on the slow path. Returns true if the access is in the list; accesses to the
+  /// thread's own memory are not. `valued`: the written value is kept.
   bool trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size, Access access,
                     bool valued = false);
   void before_atomic(std::uintptr_t address, int log_size, Access access, int order,
                      std::uintptr_t site, bool compares, AtomicOrder* in_order);
-  /// Marks the thread's next access as one whose index is outside the array's type; in bounds.cpp.
+  /// Marks the thread's next access as one with an index outside the array's type; in bounds.cpp.
   void suspect(const char* file, int line, const char* array, long long index);
   void fence(bool device);
   /// Records a fence.proxy.async of the running thread; in proxy.cpp.
   void proxy_fence();
-  /// Returns the agent of the copy engine for the running thread, at its current clock.
+  /// Returns the agent for accesses by the copy engine on behalf of the running thread, at its
+  /// current clock.
   [[nodiscard]] Agent agent(const Place& place) const;
   void copied(const Agent& agent, const void* address, std::size_t bytes, Access access);
-  /// Starts a bulk copy of the running thread. The data is available to threads, including the
-  /// issuing one, after a wait for the mbarrier in `owner`'s shared memory that the copy signals.
+  /// Starts a bulk copy of the running thread. All threads, including the issuing one, must wait
+  /// for the mbarrier in `owner`'s shared memory that the copy signals before they use the data.
   [[nodiscard]] Agent start_copy(const Place& place);
   void landed(const Agent& agent, Block& owner, const void* barrier);
   /// Starts a bulk store of the running thread and returns its number. `to`: null if the
   /// destination is not contiguous.
   std::uint32_t take_off(const Place& place, const void* from, const void* to, std::size_t bytes);
-  /// Ends the thread's stores up to this number, for which it has waited. `read_only`: only their
-  /// reads.
+  /// Ends the thread's stores up to `number`, for which it has waited. `read_only`: ends only their
+  /// reads of shared memory.
   void end_flights(std::uint32_t number, bool read_only);
-  /// Drops the bulk stores of a thread that ends.
+  /// Drops the bulk stores of an exiting thread.
   void drop_flights();
   /// Returns true if this worker's blocks have written to the allocation in this launch.
   [[nodiscard]] bool has_written(const void* address) const {
@@ -246,18 +247,19 @@ class Recorder {
   void flush(BlockRecord& block, WarpRecord& warp, bool aligned = true);
   /// Returns true if lanes wait for the rest of their warps because a list is full.
   [[nodiscard]] bool any_ahead() const { return !ahead_.empty(); }
-  /// Flushes the warps of such lanes: all of them, or those that have waited long enough. Returns
-  /// true if there were any.
+  /// Flushes the lists of such warps: all, or those that have waited long enough. Returns true if
+  /// there were any.
   bool release_ahead(bool all);
-  /// Returns the site of the checked warp's mbarrier wait that ordered nothing; 0 if there is none.
+  /// Returns the site of an mbarrier wait of the checked warp that established no ordering; 0:
+  /// none.
   [[nodiscard]] std::uintptr_t stale_wait() const {
     return checked_ != nullptr ? checked_->stale_wait : 0;
   }
   [[nodiscard]] LaunchRecord& launch() const { return *launch_; }
   [[nodiscard]] Worker& worker() const { return worker_; }
   [[nodiscard]] const Thread& thread() const { return *thread_; }
-  /// Returns true at the first occurrence in this launch of this kind, pair of sites, memory and
-  /// variant.
+  /// Returns true at the first occurrence of this combination in this launch: kind, pair of sites,
+  /// memory and variant.
   bool is_news(Kind kind, std::uint16_t site, std::uint16_t other, GuessPlace there = 0,
                std::uint8_t way = 0);
 
@@ -272,7 +274,7 @@ class Recorder {
   [[nodiscard]] std::uint32_t clock_now() const;
   struct Spot {
     std::uint32_t match = 0;   // matching step; 0: none
-    std::uint32_t before = 0;  // if there is no match: the step behind which to insert a new one
+    std::uint32_t before = 0;  // if there is no match: the step behind which to insert a new step
   };
   [[nodiscard]] Spot find(const RequestList& list, std::uintptr_t address, std::uintptr_t site,
                           int log_size) const;
@@ -290,8 +292,8 @@ class Recorder {
   /// Records the request's sectors for the cache model.
   void keep_sectors(WarpRecord& warp, const Request& request);
   void keep_traces(BlockRecord& block);
-  /// Returns true if each lane loads the element behind its previous load at this site, within the
-  /// same 16 bytes.
+  /// Returns true if each lane loads the element that follows its previous load at this site,
+  /// within the same 16 bytes.
   bool continues_vector(const Request& request);
   /// Checks a request. `position`: its index in the list.
   void check(BlockRecord& block, WarpRecord& warp, Request& request, std::uint32_t position);
@@ -317,12 +319,12 @@ class Recorder {
   [[nodiscard]] bool heard(const VectorClockRef& told) const;
   static void begin_lessons(WarpRecord& warp, Clocks& known, VectorClockRef& remote);
   void pass_lessons(BlockRecord& block, WarpRecord& warp, const Request& request);
-  /// Adds the request to the fingerprint of its block; in fingerprint.cpp.
+  /// Adds the request to its block's fingerprint; in fingerprint.cpp.
   void fingerprint(BlockRecord& block, WarpRecord& warp, const Request& request);
   void report_init(const Synchronizer& object, const Place& place);
   void find_guesses(const RequestList& list);
-  /// Notes that the running thread compares this word, which it may have read plainly before
-  /// (optimistic_read.cpp).
+  /// Records that the running thread compares and exchanges this word, which it may have read by a
+  /// plain load (optimistic_read.cpp).
   void note_guess(const Target& target, std::uintptr_t address);
   // Masks that name absent lanes; in exchange.cpp.
   void watch(BlockRecord& block, WarpRecord& warp, const Request& request);
@@ -337,11 +339,11 @@ class Recorder {
   void report_doubtful(const BlockRecord& block, const WarpRecord& warp,
                        const LaneExchanges::Doubt& doubt, int lane, std::uint16_t site);
   // Branches; in branches.cpp.
-  /// Records that these lanes have entered the basic block at this step of the list.
+  /// Records that `lanes` have entered the basic block at step `index` of the list.
   void follow(WarpRecord& warp, const RequestList& list, std::uint32_t index, std::uint32_t lanes);
   [[nodiscard]] bool tests_on(const RequestList& list, std::uint32_t index, std::uint32_t lanes);
   void go_on(WarpRecord& warp, const RequestList& list, std::uint32_t stand, std::uintptr_t to);
-  /// Returns the number of the basic block at a position.
+  /// Returns the site number of the basic block at position `stand`.
   [[nodiscard]] std::uint16_t stood_at(const RequestList& list, std::uint32_t stand) const;
   /// Restores the lanes' positions to those at the end of the previous list.
   void stand_as_before(const WarpRecord& warp);
@@ -349,7 +351,7 @@ class Recorder {
   void end_block(BlockRecord& block);
   void arrived_at(Synchronizer& object, const Place& place);
   void acquire(BlockRecord& block, WarpRecord& warp, const VectorClockRef& from);
-  /// Acquires clocks released by lanes of the same warp, through a copy or a lock.
+  /// Acquires clocks released by lanes of the same warp through a copy or a lock.
   void acquire_own_lanes(const VectorClockRef& from);
   /// Records a read of a flag by the running thread. `acquires`: with acquire semantics.
   void read_flag(std::uintptr_t flag, bool acquires);
@@ -364,14 +366,13 @@ class Recorder {
   struct Cells;
   struct Together;
   struct Common;
-  /// Returns true if these adjacent units are read by all blocks and written by none.
+  /// Returns true if all blocks read these adjacent units and none writes them.
   static bool only_reads(const Reach& reach, std::size_t window, std::uint32_t first_unit,
                          std::uint32_t last_unit);
   /// Checks consecutive lanes that access contiguous memory.
   void check_row(const Reach& reach, std::size_t offset, std::uint32_t lane, std::uint32_t lanes);
   void check_lane(const Reach& reach, std::size_t offset, std::uint32_t lane);
-  // Vectorized variants; in check_row.cpp. They return false if each lane must be checked
-  // separately.
+  // Vectorized variants; in check_row.cpp. Return false if each lane must be checked separately.
   static bool check_at_once(const Reach& reach, std::size_t offset, std::uint32_t lane,
                             std::uint32_t lanes);
   static bool initialized_at_once(const Reach& reach, std::size_t offset, std::size_t bytes);
@@ -381,18 +382,18 @@ class Recorder {
                           bool written);
   static bool keep_overwritten(const Reach& reach, const Together& some, const Common& writes);
   static std::uint32_t known_to_all(const BlockRecord& block, const WarpRecord& warp);
-  /// Checks an access to the bytes of a word given by the mask `bytes`.
+  /// Checks an access to the bytes of a word that are set in the mask `bytes`.
   void check_word(const Reach& reach, std::size_t word, std::uint32_t bytes, std::uint32_t thread,
                   std::size_t part);
-  /// Checks a partial access to a word.
+  /// Checks an access to a part of a word.
   void check_bytes(const Reach& reach, std::size_t word, std::uint32_t bytes, const Cell& me,
                    std::size_t part);
   void check_cells(const Reach& reach, const Cells& cells, const Cell& me, std::size_t part);
   void check_read(const Reach& reach, const Cells& cells, const Cell& me);
   void check_write(const Reach& reach, const Cells& cells, const Cell& me, std::uint32_t value);
   void check_overwritten(const Reach& reach, const Cells& cells, const Cell& me);
-  /// Returns true if a bulk copy or a tensor core accesses a thread's write without a proxy fence
-  /// in between.
+  /// Returns true if a bulk copy or a tensor core accesses memory that a thread wrote, without a
+  /// proxy fence after the write.
   [[nodiscard]] bool lacks_fence(const Request& request, const BlockRecord& block,
                                  const Cell& write) const;
   void check_initialized(const Reach& reach, std::uint32_t thread, std::size_t offset);
@@ -410,26 +411,27 @@ class Recorder {
   // The running thread.
   const Thread* thread_ = nullptr;
   const WarpRecord* checked_ = nullptr;  // warp whose accesses are checked
-  bool generic_ = false;                 // these accesses are a copy's by the generic proxy
+  bool generic_ = false;                 // these accesses are a copy's, by the generic proxy
   BlockRecord* block_ = nullptr;
   WarpRecord* warp_ = nullptr;
   std::vector<std::unique_ptr<RequestList>> lists_;
-  std::vector<RequestList*> idle_;  // the most recently released is last and fits best
+  std::vector<RequestList*> idle_;  // LIFO: the most recently released list is the likeliest to
+                                    // match
   struct Ahead {
     BlockRecord* block = nullptr;
     WarpRecord* warp = nullptr;
-    int turns = 0;  // turns of yielded threads since the list was full
+    int turns = 0;  // number of turns of yielded threads since the list was full
   };
   std::vector<Ahead> ahead_;
   Region* last_region_ = nullptr;
   std::uint32_t stretch_ = 0;
   /// Cached known_to_all() of the warp whose list is checked.
   std::optional<std::uint32_t> known_;
-  /// Cached known_to_all() of the checked warp.
+  /// Per word and lane: the position in the checked list of its last compare-and-exchange.
   std::unordered_map<std::uint64_t, std::uint32_t> guesses_;
-  std::unordered_set<GuessPlace> guess_places_;  // reads shown to be guesses in this launch
-  // State while a list is flushed. `stands_`: the step of each lane; 0: none; beyond all steps: a
-  // position in the previous list. `together_`: the step of all lanes, 0 if they differ. `ways_`:
+  std::unordered_set<GuessPlace> guess_places_;  // reads validated by a comparison in this launch
+  // State while a list is flushed. `stands_`: the step of each lane (0: none; beyond all steps: a
+  // position in the previous list). `together_`: the step of all lanes, 0 if they differ. `ways_`:
   // the successors of convergent lanes.
   struct Way {
     std::uint32_t stretch = 0;
@@ -438,17 +440,17 @@ class Recorder {
   };
   std::uint32_t stands_[32] = {};
   std::uint32_t together_ = 0;
-  std::uintptr_t tested_[32] = {};  // per lane: the last test of a condition that it has reached
+  std::uintptr_t tested_[32] = {};  // per lane: the last test of a condition it has reached
   std::vector<Way> ways_;
-  std::uint16_t left_at_[32] = {};  // blocks at positions in the previous list
+  std::uint16_t left_at_[32] = {};  // basic blocks at positions in the previous list
   bool follows_ = false;            // a basic block has been recorded
   std::set<std::tuple<Kind, std::uint16_t, std::uint16_t, GuessPlace, std::uint8_t>> told_;
-  std::unordered_map<std::uintptr_t, std::uint16_t> numbers_;  // of sites
+  std::unordered_map<std::uintptr_t, std::uint16_t> numbers_;  // site numbers, by site
   std::vector<SiteCount> counts_;                              // by site number
-  // The last shared load of a list, indexed by site number.
+  // The last shared load of a list, by site number.
   struct LastLoad {
     std::uint32_t stretch = 0, lanes = 0;
-    std::uint32_t first = 0, last = 0;  // units of the first and the last lane
+    std::uint32_t first = 0, last = 0;  // units of the first and last lanes
     std::uint64_t sum = 0;              // sum of all lanes' units
   };
   std::vector<LastLoad> last_loads_;
@@ -457,7 +459,7 @@ class Recorder {
   std::set<const Region*> written_;  // in this launch
   Footprint footprint_;              // of this launch
   bool keeps_footprint_ = false;
-  bool samples_ = false;  // blocks of this launch may be skipped
+  bool samples_ = false;  // blocks of this launch may be left unrecorded
   WrittenRanges ranges_;  // ranges written by this launch's recorded blocks
   Overlaps overlaps_;     // overlaps in this launch
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registry of the memory that kernels may access, as the recorder uses it. Internal to simt/.
+// Registry of the memory that kernels may access, for the recorder. Internal to simt/.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +25,9 @@ struct Region {
   [[nodiscard]] const std::byte* end() const { return begin() + memory.bytes; }
 };
 
-/// Returns the region that contains this address: live memory first, then freed memory, then data
-/// of the program; null if there is none. Valid until the end of the session, or while a launch is
-/// recorded.
+/// Returns the region that contains this address, preferring live memory, then freed memory, then
+/// data of the program; null if there is none. Valid until the end of the session, or while a
+/// launch is recorded.
 Region* find_region(const void* address);
 /// Returns the live region nearest to the address, before or behind it.
 const Region* nearest_region(const void* address);
@@ -39,12 +39,12 @@ class RegionsInUse {
   RegionsInUse(const RegionsInUse&) = delete;
   RegionsInUse& operator=(const RegionsInUse&) = delete;
 };
-/// Returns the region's shadow; allocates it at the first call.
+/// Returns the region's shadow, which the first call allocates.
 Shadow& shadow_of(Region& region);
 
 /// Forgets freed regions and all shadows, at the beginning and the end of a session.
 void forget_history();
-/// Returns the live memory that the program has not freed, for the leak check.
+/// Returns the live memory that the program should have freed, for the leak check.
 std::vector<Memory> still_allocated();
 /// Excludes memory that is live now from the leak check.
 void expect_no_release();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests from a warp's accesses. The first lane of a warp leaves a list of steps: the code
+// Requests, built from a warp's accesses. The first lane of a warp leaves a list of steps: the code
 // address and the memory of each access. The other lanes, which usually execute the same code,
 // follow the list and store their address at each step. The fast path of an instrumented access is
 // a comparison of its code address, a bounds check and a store.
@@ -24,16 +24,18 @@ enum class Access : std::uint8_t {
   atomic,
   block_atomic,   // atomic at block scope
   copy,           // start of an asynchronous copy: a write in flight until it lands
-  volatile_read,  // volatile and atomic accesses do not race among themselves
+  volatile_read,  // volatile and atomic accesses do not race with each other
   volatile_write,
   block_read,  // volatile_read at block scope
   block_store,
-  landed,  // completion of a copy; not counted again
-  touch,   // access by an operation on an object in shared memory: a volatile read, not counted
-  marker,  // not an access: the warp's clock advances
+  landed,       // completion of a copy; not counted again
+  touch,        // access by an operation on an object in shared memory; a volatile read that is not
+                // counted
+  marker,       // not an access: the warp's clock advances
   basic_block,  // not an access: the lane has entered this basic block
   texture,      // a texture fetch, from any memory
-  // Bulk copies and tensor cores by the asynchronous proxy; not counted as requests of a warp.
+  // Accesses by the asynchronous proxy (bulk copies, tensor cores); not counted as requests of a
+  // warp.
   engine_read,
   engine_write
 };
@@ -74,25 +76,25 @@ inline bool is_read(Access access) {
 
 enum class Where : std::uint8_t { nowhere, shared, global, local, constant };
 
-/// Step of the list: the data that a following lane compares.
+/// Step of the list: the data with which a following lane compares its access.
 struct alignas(32) Step {
   std::uintptr_t site = 0;      // code address of the access; 0: none
   std::uintptr_t base = 0;      // base of the accessed memory
   std::uint32_t last_unit = 0;  // largest valid unit; units are offsets in access sizes
-  std::uint32_t next = 0;       // successor in a nonlinear list; 0: none
+  std::uint32_t next = 0;       // successor, if the list is not linear; 0: none
   std::uint32_t clock = 0;      // the warp's clock relative to the list's start
   std::uint16_t site_index = 0;
   std::uint8_t log_size = 0;  // access size of 2^0 to 2^4 bytes
   Access access = Access::read;
 };
 
-/// Returns true if the step matches: same code, accessible memory, aligned address.
+/// Returns true if the access matches the step: same code, accessible memory, aligned address.
 inline bool fits(const Step& step, std::uintptr_t address, std::uintptr_t site, int log_size) {
   return step.site == site &&
          std::rotr(std::uint64_t{address - step.base}, log_size) <= step.last_unit;
 }
 
-/// Properties of a step that are determined once.
+/// Properties of a step that are determined once, when it is inserted.
 struct Target {
   Where where = Where::nowhere;
   std::uint16_t enters = 0;      // number of the basic block that begins at the step; 0: none
@@ -116,14 +118,14 @@ struct Request {
   const Step& step;
   const Target& target;
   std::uint32_t lanes = 0;  // active lanes
-  // True if unit[lane] = unit[0] + lane * stride for all 32 lanes; units are (address - base) /
-  // size per lane. Only the first and last unit are valid before spread().
+  // True if unit[lane] = unit[0] + lane * stride for all 32 lanes; a unit is (address - base) /
+  // size. Only the first and last unit are valid before spread().
   bool progression = false;
-  // True for two progressions of 16 lanes with the same stride, from unit[0] and unit[16], as from
-  // 16-wide blocks. All units are valid.
+  // True for two progressions of 16 lanes each with the same stride, from unit[0] and unit[16], as
+  // blocks 16 threads wide produce. All units are valid.
   bool halves = false;
   std::int32_t stride = 0;
-  const std::uint32_t* values = nullptr;  // written by the lanes; null: unknown
+  const std::uint32_t* values = nullptr;  // values written by the lanes; null: unknown
   std::uint32_t copy = 0;                 // number of the bulk copy; 0: none
   alignas(64) std::uint32_t units[32];
 
@@ -141,20 +143,20 @@ struct Request {
 struct alignas(64) Tracer {
   Step* last = nullptr;           // its last step in the warp's list; null: no session
   std::uint32_t* unit = nullptr;  // where that step's unit was stored
-  // A hook is called before its access. The written value is therefore read at the thread's next
-  // action that could change it: another write, synchronization, or a switch.
+  // A hook is called before its access, so the written value is read at the thread's next action
+  // that could change it: another write, synchronization, or a switch.
   const std::byte* written = nullptr;  // last written address; null: its value was read
   std::byte* value = nullptr;          // destination of the value
-  // Offset that, added to four times `unit`, gives the destination of a value; 0: values are not
-  // kept.
+  // Offset that, added to four times the address in `unit`, gives the destination of a value; 0:
+  // values are not kept.
   std::uintptr_t values = 0;
-  // Basic block entered since the last access, recorded with the next one: most blocks access
-  // memory and need no step of their own. 0: none, or already counted.
+  // Basic block entered since the last access. It is recorded with the next access: most blocks
+  // access memory and need no step of their own. 0: none, or already counted.
   std::uintptr_t block = 0;
-  std::uintptr_t stack = 0;       // memory of the thread's stack, which no other thread accesses
+  std::uintptr_t stack = 0;       // stack of the thread, which no other thread accesses
   std::uint32_t stack_bytes = 0;  // size of `stack`; 0: accesses to it are counted
   std::uint8_t written_log_size = 0;
-  bool follows = false;  // basic blocks are counted
+  bool follows = false;  // basic blocks are recorded
 };
 static_assert(sizeof(Tracer) == 64);
 extern RUNG_API constinit thread_local Tracer tracer __asm__("rung_simt_tracer")
@@ -163,8 +165,8 @@ extern RUNG_API constinit thread_local Tracer tracer __asm__("rung_simt_tracer")
 /// Records an access that does not match the list's next step.
 RUNG_API void trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size,
                            Access access) noexcept;
-/// Records a write that does not match the next step, and keeps its value. Returns true if it is in
-/// the list.
+/// Records a write that does not match the list's next step, and keeps its value. Returns true if
+/// the write is in the list.
 RUNG_API bool trace_write_slowly(std::uintptr_t address, std::uintptr_t site,
                                  int log_size) noexcept;
 
@@ -173,7 +175,7 @@ __attribute__((always_inline)) inline void trace(std::uintptr_t address, std::ui
                                                  int log_size, Access access) noexcept {
   Step* const last = tracer.last;
   if (last == nullptr) return;
-  // Rotation moves the low bits of a misaligned offset to the top, so one comparison detects
+  // Rotation moves the low bits of a misaligned offset to the top, so that one comparison detects
   // misaligned and out-of-bounds accesses.
   const std::uint64_t unit = std::rotr(std::uint64_t{address - last[1].base}, log_size);
   if (last[1].site == site && unit <= last[1].last_unit) [[likely]] {
@@ -198,10 +200,10 @@ __attribute__((always_inline)) inline void trace_block(std::uintptr_t site) noex
   tracer.block = site;
 }
 
-/// Words per kept value: 16 bytes, the widest access.
+/// Words per kept value: 16 bytes, the size of the widest access.
 inline constexpr std::size_t value_words = 4;
 
-/// Copies the value that the running thread wrote last to the list.
+/// Copies the value of the running thread's last write to the list.
 __attribute__((always_inline)) inline void keep_value() noexcept {
   const std::byte* const from = tracer.written;
   if (from == nullptr) return;
@@ -225,7 +227,7 @@ __attribute__((always_inline)) inline void keep_value() noexcept {
   }
 }
 
-/// Records a plain write by instrumented code, which performs it after the hook returns.
+/// Records a plain write by instrumented code; the write itself follows the hook.
 __attribute__((always_inline)) inline void trace_write(std::uintptr_t address, std::uintptr_t site,
                                                        int log_size) noexcept {
   Step* const last = tracer.last;

@@ -26,9 +26,9 @@ struct Recorder::Reach {
   const std::byte* memory;
   Initialized* initialized;
   std::uint32_t clock;
-  std::uint32_t known;  // clock up to which each lane has acquired its block's accesses
+  std::uint32_t known;  // clock up to which every lane has acquired its block's accesses
   bool is_read;
-  bool is_atomic;  // atomic or volatile: does not race with such accesses
+  bool is_atomic;  // atomic or volatile: does not race with other such accesses
 
   /// Returns the state of the cell that a write of this request leaves.
   [[nodiscard]] Cell::State state() const {
@@ -57,7 +57,7 @@ struct Recorder::Reach {
            (!scoped || write.owner == block.number);
   }
 
-  /// Returns true if the cell's access happens before the current access of the warp's `thread`.
+  /// Returns true if the cell's access happens before the current access by the warp's `thread`.
   [[nodiscard]] bool ordered(const Cell& before, std::uint32_t thread) const {
     if (before.state == Cell::copying) {
       return request.step.access == Access::landed && before.thread == thread;
@@ -74,8 +74,8 @@ struct Recorder::Reach {
     return warp.synced[before.thread % 32] > before.clock &&
            warp.synced[thread % 32] > before.clock;
   }
-  /// Returns true if the bulk copy that wrote the cell is known to have landed. Accesses of the
-  /// copying thread before its start may be checked after it.
+  /// Returns true if the bulk copy that wrote the cell is known to have landed. Accesses that the
+  /// copying thread made before the start of the copy may be checked after it.
   [[nodiscard]] bool landed(const Cell& copy, std::uint32_t thread) const {
     if (copy.owner != block.number) {
       const Clocks* clocks = warp.remote != nullptr ? warp.remote->of(copy.owner) : nullptr;
@@ -84,7 +84,7 @@ struct Recorder::Reach {
     if (warp.known.copies.has(copy.clock)) return true;
     return copy.thread == thread && clock <= block.copies[copy.clock - 1];
   }
-  /// Returns the index in the block of the warp's first thread.
+  /// Returns the block-wide index of the warp's first thread.
   [[nodiscard]] std::uint32_t first_thread() const {
     return static_cast<std::uint32_t>(&warp - block.warps.data()) * warp_lanes;
   }
@@ -111,7 +111,7 @@ struct Recorder::Reach {
       }
     }
   }
-  /// Returns true if this lane was the last to write the word, or its first byte.
+  /// Returns true if this lane made the last write to the word, or to its first byte.
   [[nodiscard]] bool wrote(std::size_t offset, std::uint32_t lane) const {
     const std::size_t word = offset / word_bytes;
     const bool in_bytes = state_of(reads[word]) == Cell::in_bytes;
@@ -127,17 +127,17 @@ struct Recorder::Reach {
     std::memcpy(&now, memory + word * word_bytes, sizeof(now));
     return now;
   }
-  /// Returns true if the reads by several warps of a block, in one cell, happen before this access.
+  /// Returns true if the cell's reads, by several warps of a block, happen before this access.
   [[nodiscard]] bool ordered_block(const Cell& before) const {
     if (before.owner != block.number) {
-      // The cell does not have the warps: acquiring any access of the block counts as acquiring
-      // all.
+      // The cell does not record which warps have read: acquiring any access of the block counts as
+      // acquiring all.
       return warp.remote != nullptr && warp.remote->of(before.owner) != nullptr;
     }
     return before.clock != (block.interval & Cell::max_clock) || block.partial;
   }
-  /// Returns ordered_block(before), but if only some warps have synchronized since, tests the one
-  /// reader in `other` that the cell keeps with its clock.
+  /// As ordered_block(before), but if only some warps have synchronized since, tests only the
+  /// reader in `other`, whose clock the cell keeps.
   [[nodiscard]] bool ordered_block(const Cell& before, const Cell& other,
                                    std::uint32_t thread) const {
     if (!ordered_block(before)) return false;
@@ -145,7 +145,7 @@ struct Recorder::Reach {
     return before.owner != block.number || !is_current(before) || !kept ||
            other.owner != block.number || ordered(other, thread);
   }
-  /// Returns true if the cell's reads are after the last barrier of all threads of the block.
+  /// Returns true if the cell's reads follow the block's last barrier of all threads.
   [[nodiscard]] bool is_current(const Cell& before) const {
     return before.clock == (block.interval & Cell::max_clock);
   }
@@ -155,8 +155,9 @@ struct Recorder::Reach {
 struct Recorder::Cells {
   std::uint64_t& write;
   std::uint64_t& read;
-  std::uint64_t& other;    // another reader if `read` represents several; or Cell::overwritten
-  std::uint32_t& kept;     // value of the word
+  std::uint64_t& other;    // second reader if `read` represents several, or a write in state
+                           // Cell::overwritten
+  std::uint32_t& kept;     // last written value of the word
   std::uint32_t bits;      // mask of the value's bits that these cells cover
   std::uintptr_t address;  // address of the word or byte
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recording session: accumulates its launches. Internal to simt/.
+// Recording session: accumulates the results of its launches. Internal to simt/.
 #pragma once
 
 #include <atomic>
@@ -20,24 +20,24 @@ inline bool follows_launches() {
   return (mode.load(std::memory_order_relaxed) & (counting | checks)) != 0;
 }
 
-/// Calls the launcher's completer on a finding (complete_findings()).
+/// Calls the launcher's completer (see complete_findings()) on a finding.
 void complete(const void* data, const Memory* memory, Finding& finding);
 /// Returns the callbacks given to complete_launches(); null if there are none.
 const LaunchSource* launch_source();
 
 /// Returns the GPU whose caches are modeled.
 const Chip& modeled_chip();
-/// Returns the bytes of a block's dynamic and static shared memory used so far. The gap between
-/// them is out of bounds.
+/// Returns the size of a block's dynamic and static shared memory that is in use so far. The gap
+/// between the two parts is out of bounds.
 std::uint64_t shared_bytes(const Launch& launch);
 
-/// Adds a completed launch with its counts by site; the totals of `work` are still zero.
+/// Adds a completed launch with its counts by site; the counter totals in `work` must be zero.
 void add_launch(const Launch& launch, Work work,
                 const std::unordered_map<std::uintptr_t, SiteCount>& counts);
 
 /// Adds a launch that was not recorded.
 void add_unrecorded(const Launch& launch);
-/// Returns the number of calls of add().
+/// Returns the number of add() calls so far.
 std::uint64_t findings_added();
 
 }  // namespace rung::simt::record

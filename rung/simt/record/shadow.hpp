@@ -2,12 +2,12 @@
 // Shadow memory: the last writer and the readers of each word, and the initialized bytes. Internal
 // to simt/.
 //
-// Cells describe words; the bytes of a word get their own cells only when an access covers a part
-// of the word. Words that are always accessed whole, the common case, are cheap, and accesses of
+// Cells describe words; the bytes of a word get their own cells only when an access covers part of
+// the word. Words that are always accessed whole, the common case, are thus cheap, and accesses of
 // different threads to bytes of one word are distinguished.
 //
-// Cells are reset lazily: a chunk of an earlier era counts as empty. OS threads share the cells of
-// global memory without locks: a lost update may hide a race but cannot cause a false report.
+// Cells are reset lazily: a chunk from an earlier era counts as empty. OS threads share the cells
+// of global memory without locks: a lost update may hide a race but cannot cause a false report.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +48,7 @@ class Initialized {
   Initialized() = default;
   explicit Initialized(std::size_t bytes) : bits_((bytes + 63) / 64 * 8) {}
   explicit operator bool() const { return static_cast<bool>(bits_); }
-  /// Returns true if all `count` bytes from `offset` on are initialized.
+  /// Returns true if all `count` bytes from `offset` are initialized.
   [[nodiscard]] bool all(std::size_t offset, std::size_t count) const {
     while (count != 0) {
       const std::size_t bit = offset % 64;
@@ -69,7 +69,7 @@ class Initialized {
   LazyMemory bits_;
 };
 
-/// Cells of the bytes of a word.
+/// Cells for the individual bytes of a word.
 struct ByteCells {
   std::uint64_t writes[word_bytes], reads[word_bytes], others[word_bytes];
 };
@@ -88,7 +88,7 @@ struct Shadow {
   LazyMemory eras;     // std::uint32_t per chunk
 };
 
-/// Clears the cells of a chunk unless they belong to the current era `now`.
+/// Clears the cells of a chunk unless they belong to the current era, `now`.
 inline void touch(std::uint64_t* writes, std::uint64_t* reads, std::uint32_t& era,
                   std::uint32_t now, std::size_t chunk) {
   if (era == now) return;

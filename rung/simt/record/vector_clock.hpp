@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vector clocks: the happens-before order, with one logical clock per warp. Internal to simt/.
 //
-// A warp's clock advances at each release of the warp: a barrier, a __syncwarp, a flag written
-// behind a fence. A warp keeps the acquired clock of each warp of its block, and acquires clocks of
-// other blocks by flags and cluster barriers.
+// A warp's clock advances at each release by the warp: a barrier, a __syncwarp, a flag written
+// after a fence. A warp keeps the acquired clock of each warp of its block, and acquires clocks of
+// other blocks through flags and cluster barriers.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@
 
 namespace rung::simt::record {
 
-/// Set of bulk copies known to have landed, numbered from 1: all numbers up to `all_`, and some of
-/// the next 256. Copies further behind the latest are assumed to have landed.
+/// Set of bulk copies known to have landed, numbered from 1: all numbers up to `all_`, and a subset
+/// of the next 256. Older copies are assumed to have landed.
 class CopySet {
  public:
   [[nodiscard]] bool has(std::uint32_t number) const {
@@ -35,13 +35,13 @@ class CopySet {
   void advance(std::uint32_t all);
   void settle();
   std::uint32_t all_ = 0;
-  std::array<std::uint64_t, window / 64> some_{};  // bit i: of all_ + 1 + i
+  std::array<std::uint64_t, window / 64> some_{};  // bit i: copy all_ + 1 + i
 };
 
 /// Acquired clock per warp of a block; 0: none.
 struct Clocks : std::array<std::uint32_t, 32> {
-  /// Bulk copies of the block known to have landed. Acquired by waits for the copies, not by
-  /// barriers of threads.
+  /// Bulk copies of the block known to have landed. Acquired by waiting for the copies; barriers
+  /// between threads do not suffice.
   CopySet copies;
 };
 
@@ -66,7 +66,7 @@ class VectorClock {
 };
 using VectorClockRef = std::shared_ptr<const VectorClock>;  // null: no clocks
 
-/// Returns the element-wise maximum of a and b.
+/// Returns the element-wise maximum of `a` and `b`.
 VectorClockRef join(const VectorClockRef& a, const VectorClockRef& b);
 
 struct BlockRecord;
@@ -76,12 +76,12 @@ struct WarpRecord;
 struct Synchronizer {
   VectorClockRef released;   // clocks released by arrivals at the current phase
   VectorClockRef completed;  // clocks released by the completed phases
-  // For an mbarrier: vector clocks at the end of the latest phases, the parity of the last one, and
-  // whether these are all phases since its initialization (`whole`).
+  // For an mbarrier: vector clocks at the end of the latest phases, the parity of the last phase,
+  // and whether `phases` holds all phases since the initialization (`whole`).
   std::vector<VectorClockRef> phases;
   std::uint32_t last_parity = 1;
   bool whole = false;
-  // Initializing thread and its warp's clock, until a fence.
+  // Initializing thread and its warp's clock, kept until a fence.
   struct Init {
     const WarpRecord* warp = nullptr;  // null: not initialized, or fenced
     std::uint8_t lane = 0;

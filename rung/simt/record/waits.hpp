@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causes of waiting that Nsight Compute does not count. `rung explain` derives a lower bound of the
-// time from them. Part of rung/simt/record.hpp.
+// Causes of stalls that Nsight Compute does not count. `rung explain` derives a lower bound on the
+// run time from them. Part of simt/record.hpp.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@ namespace rung::simt::record {
 
 /// Histogram of requests by their number of sectors or wavefronts.
 struct Distribution {
-  static constexpr std::size_t most = 128;  // last bin: that many or more
+  static constexpr std::size_t most = 128;  // last bin: `most` or more
   std::array<std::uint64_t, most + 1> requests{};
 
   void add(std::uint32_t number) { ++requests[number < most ? number : most]; }
@@ -21,9 +21,9 @@ struct Distribution {
   }
 };
 
-/// Dependent latencies of a warp. A warp waits for its loads before a warp operation or a barrier:
-/// loads between two such points overlap, and the slowest one counts. Stores do not separate loads,
-/// since compilers move loads above stores to other memory.
+/// Numbers of serialized latencies of a warp. A warp is assumed to wait for its loads before a warp
+/// operation or a barrier: loads between two such points overlap, and the slowest one counts.
+/// Stores do not separate loads, since compilers move loads above stores to other memory.
 struct Trips {
   std::uint64_t memory = 0;  // loads of sectors that the launch loads for the first time
   std::uint64_t cache = 0;   // other loads from global memory
@@ -43,16 +43,16 @@ struct Trips {
 };
 
 struct Waits {
-  // 128-byte lines touched by requests of global memory. L1 processes one per cycle.
+  // 128-byte lines accessed by requests to global memory. L1 processes one per cycle.
   std::uint64_t lines = 0;
-  // Wavefronts of shared loads if adjacent loads of each lane are merged to up to 16 bytes, as nvcc
-  // does in unrolled loops.
+  // Wavefronts of shared loads if adjacent loads of each lane are merged into loads of up to 16
+  // bytes, as nvcc does in unrolled loops.
   std::uint64_t merged_load_wavefronts = 0;
   // Requests that are not separate instructions: merged loads, and the second of the two requests
   // (load and store) of a cp.async.
   std::uint64_t merged_requests = 0;
   Distribution load_sectors, shared_load_wavefronts;
-  Trips longest;  // of each block's warp with the most, summed over the blocks
+  Trips longest;  // of the warp with the most latencies in each block, summed over blocks
 
   Waits& operator+=(const Waits& other) {
     lines += other.lines;
@@ -65,7 +65,7 @@ struct Waits {
   }
 };
 
-/// Latencies of one warp, in order of its requests. Internal to simt/.
+/// Stall model of one warp; processes its requests in order. Internal to simt/.
 class WarpWaits {
  public:
   enum class Load : std::uint8_t { none, shared, cached, memory };
