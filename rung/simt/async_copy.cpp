@@ -18,7 +18,7 @@
 namespace rung::simt {
 
 void carry_out(const AsyncCopy& copy) {
-  if (copy.valid != 0) {  // with no valid bytes the source is not dereferenced
+  if (copy.valid != 0) {  // if no bytes are valid, the source is not dereferenced
     std::memcpy(copy.to, copy.from, static_cast<std::size_t>(copy.valid));
   }
   std::memset(copy.to + copy.valid, 0, static_cast<std::size_t>(copy.bytes - copy.valid));
@@ -51,7 +51,7 @@ void complete_before(Worker& worker, Thread& thread, std::uint32_t group) {
     if (!copy->done) carry_out(*copy);
     if (recorder == nullptr) continue;
     // The copy may have written at any time since its issue, so readers must be ordered after its
-    // completion here.
+    // completion at this point.
     record::note_access(copy->to, static_cast<std::size_t>(copy->bytes), record::Access::landed,
                         record::site_of(copy->place) | record::landing_bit);
   }
@@ -105,7 +105,7 @@ void async_arrive(std::uint64_t* barrier, bool counted, Place place) {
     if (counted) mbarrier_arrive(barrier, 0, place);
     return;
   }
-  // Announces the bytes before the arrival, which may complete the phase.
+  // Announces the bytes before the arrival, since the arrival may complete the phase.
   mbarrier_expect(barrier, bytes, place);
   LateLoad load{CopyShape{bytes}, self.block, nullptr, nullptr, barrier, place};
   load.copies = std::exchange(self.copies, {});

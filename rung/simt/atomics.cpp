@@ -27,8 +27,7 @@ void count_atomic(bool changed, Place place) {
 }
 
 /// Returns true if the address is in the running block's shared memory. All blocks of a cluster run
-/// on one OS thread, so a plain operation replaces the locked instruction, which takes several
-/// times as long.
+/// on one OS thread, so a plain operation can replace the several times slower locked instruction.
 bool is_own_shared(const void* address) {
   if (this_worker == nullptr || !this_worker->busy()) return false;
   const Block& block = *this_worker->current().block;
@@ -42,7 +41,7 @@ struct Updated {
   bool changed;
 };
 
-/// Replaces the value at the address by change(value). Returns the old value.
+/// Replaces the value at the address by change(value).
 template <class T, class Change>
 Updated<T> replace(T* address, Change change) {
   T old;

@@ -3,8 +3,8 @@
 //
 // __syncthreads() is barrier 0 with all threads that have not exited, as on compute capability 7.0
 // and later. Arrivals are counted per thread, regardless of the call site. Whole warps may arrive
-// from different call sites, as PTX allows; lanes of one warp may not, which a checking session
-// reports.
+// from different call sites, as PTX allows; lanes of one warp may not, and a checking session
+// reports such lanes.
 #include <cstring>
 
 #include "rung/simt/record/recorder.hpp"
@@ -13,8 +13,8 @@
 namespace rung::simt {
 namespace {
 
-/// Fails the launch: one phase of barrier 0 was used with two thread counts or two reductions,
-/// which PTX leaves undefined.
+/// Fails the launch because one phase of barrier 0 was used with two thread counts or two
+/// reductions, which is undefined in PTX.
 [[gnu::noinline, gnu::cold, noreturn]] void fail_mixed(Worker& here, const char* name,
                                                        Place place) {
   here.blame(std::string("simulated GPU: mixed barrier: this thread is at ") + name +
@@ -24,7 +24,7 @@ namespace {
   here.abandon();
 }
 
-/// Validates a named barrier's arguments and arrives at it.
+/// Validates the arguments of a named barrier and arrives at it.
 void join_named(Worker& here, int id, int threads, const Place& place) {
   Thread& self = here.current();
   if (id < 0 || id >= named_barriers) {

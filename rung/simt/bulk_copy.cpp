@@ -19,7 +19,7 @@ namespace rung::simt {
 namespace {
 
 constexpr std::size_t granule = 16;
-constexpr std::uint32_t every_group = ~std::uint32_t{0};  // for the end of a thread
+constexpr std::uint32_t every_group = ~std::uint32_t{0};  // used when a thread ends
 
 bool half_the_time(const Worker& worker, Block& block) {
   return worker.order() == ThreadOrder::Kind::random && next_random(block.random) % 2 == 0;
@@ -35,8 +35,8 @@ void require_granules(const char* operation, const void* to, const void* from, s
                                  place);
 }
 
-/// Returns the access kind of a load's writes: values sent from registers count as the thread's own
-/// writes.
+/// Returns the access kind of a load's writes: values sent from registers count as plain writes by
+/// the thread.
 record::Access written_by(const LateLoad& load) {
   const bool sent = !load.shape.is_box && load.from == nullptr;
   return sent ? record::Access::write : record::Access::engine_write;
@@ -48,7 +48,7 @@ CopyShape bytes_of(std::uint32_t bytes) {
   return shape;
 }
 
-/// Fails launches without clusters, in which these instructions are illegal on an H200, even if a
+/// Fails the launch if it has no clusters: the instruction is then illegal on an H200, even if a
 /// block sends to itself.
 void require_cluster(const char* name, Worker& here, Place place) {
   if (here.current().block->cluster->blocks.size() > 1) return;
@@ -66,8 +66,8 @@ void CopyEngine::clear() {
 
 void CopyEngine::issue(Worker& worker, LateLoad load) {
   if (record::Recorder* const recorder = worker.recorder()) {
-    // The bytes become available to waiting threads on arrival; until then no thread may access
-    // them.
+    // The bytes become available to waiting threads when they arrive; no thread may access them
+    // earlier.
     const bool sent = written_by(load) == record::Access::write;
     load.agent = sent ? recorder->agent(load.place) : recorder->start_copy(load.place);
     load.agent.generic = load.by_threads;
@@ -210,7 +210,7 @@ void CopyEngine::complete_stores(Thread& thread, std::uint32_t group, bool read_
     memory_changed = true;
     return true;
   };
-  // std::remove_if visits the stores once, in order of issue.
+  // std::remove_if calls the predicate once per store, in order of issue.
   stores_.erase(std::remove_if(stores_.begin(), stores_.end(), complete), stores_.end());
 }
 

@@ -93,7 +93,7 @@ const void* cluster_map(const void* pointer, int rank, Place place) {
   Worker& here = running_worker("cluster_map");
   const auto& blocks = here.current().block->cluster->blocks;
   if (here.recorder() != nullptr && rank >= 0 && static_cast<std::size_t>(rank) < blocks.size()) {
-    // Accesses to a block that has exited are reported when they occur, with more detail.
+    // Accesses to an exited block are reported when they occur, with more detail.
     return in(*blocks[static_cast<std::size_t>(rank)], pointer);
   }
   return in(block_of_rank("cluster_map", rank, place), pointer);

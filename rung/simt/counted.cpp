@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counted arithmetic: totals over all threads.
+// Counted arithmetic: totals over all simulated threads.
 #include "rung/simt/counted.hpp"
 
 #include <atomic>

@@ -5,9 +5,10 @@
 
 namespace rung::simt {
 
-/// Reports collectives that were split. Lanes may execute one collective at different call sites,
-/// as an H200 allows. But if lanes then go on to the call site of lanes that have exited by now,
-/// these were two collectives: the mask names lanes that took another path.
+/// Records lanes that call one collective from different call sites, which an H200 allows, and
+/// reports collectives that were split in two: lanes arrive at a call site from which other lanes
+/// of the mask called earlier, and have exited since. The mask then names lanes that took another
+/// path.
 void Worker::note_parting(Warp& warp, std::uint32_t mask, std::uint32_t lanes, bool apart) {
   if (!recorder_->launch().checking) return;
   const Thread& first = *warp.lanes[__builtin_ctz(lanes)];
@@ -34,8 +35,8 @@ void Worker::note_parting(Warp& warp, std::uint32_t mask, std::uint32_t lanes, b
   }
 }
 
-/// Reports lanes of one warp that wait at the block's barrier at different call sites. Whole warps
-/// may.
+/// Reports lanes of one warp that wait at the block's barrier at different call sites. Different
+/// warps may wait at different call sites.
 void Worker::note_split_warps(const Block& block) {
   if (!recorder_->launch().checking) return;
   for (const Warp& warp : block.warps) {

@@ -17,7 +17,7 @@
 namespace rung::simt {
 namespace {
 
-// Space for a kernel's local arrays and a printf. Untouched pages use no memory.
+// Space for a kernel's local arrays and a printf. Untouched pages take no memory.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr std::size_t stack_bytes_at_first = 256 << 10;
 #else
@@ -25,8 +25,8 @@ constexpr std::size_t stack_bytes_at_first = 64 << 10;
 #endif
 std::atomic<std::size_t> stack_bytes_now{stack_bytes_at_first};
 constexpr std::size_t stacks_per_slab = 32;
-// Bytes of canary at the low end of a stack. Guard pages between all stacks would cost a system
-// call and a mapping each; one guard page per slab catches long overruns.
+// Size of the canary at the low end of a stack. Guard pages between all stacks would cost a system
+// call and a mapping per stack; one guard page per slab catches long overruns.
 constexpr std::size_t canary_bytes = 512;
 constexpr unsigned char canary = 0xa5;
 
@@ -46,7 +46,7 @@ void set_stack_bytes(std::size_t bytes) {
 FiberPool::~FiberPool() {
   for (const Slab& slab : slabs_) {
 #if defined(__SANITIZE_ADDRESS__)
-    // The next owner of the memory must not inherit ASan's poison of the old stack frames.
+    // A later owner of the memory must not inherit ASan's poisoning of the old stack frames.
     __asan_unpoison_memory_region(slab.memory, slab.size);
 #endif
     munmap(slab.memory, slab.size);
@@ -68,8 +68,8 @@ void FiberPool::grow() {
   mprotect(memory, guard, PROT_NONE);
   for (std::size_t i = 0; i < stacks_per_slab; ++i) {
     std::byte* bottom = static_cast<std::byte*>(memory) + guard + i * stack_bytes;
-    // Staggers the tops of stacks by one cache line each: equal offsets within a page would compete
-    // for a few L1 sets.
+    // Staggers the stack tops by one cache line each: equal offsets within a page would map to a
+    // few L1 sets only.
     const std::size_t stagger = (fibers_.size() % 64) * 64;
     auto fiber = std::make_unique<Fiber>();
     fiber->bottom = bottom;
@@ -97,7 +97,7 @@ void FiberPool::restart_all() {
     restart(*fiber);
     idle_.push_back(fiber.get());
   }
-  unused_ = idle_.size();  // their canaries are intact
+  unused_ = idle_.size();  // the canaries of all fibers are intact
 }
 
 bool FiberPool::intact() {

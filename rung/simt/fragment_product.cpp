@@ -49,7 +49,7 @@ void gather_as(FragmentType type, const void* const (&parts)[warp_lanes], int el
   }
 }
 
-/// Computes the product one row at a time, as one vector of n elements.
+/// Computes the product one row of n elements at a time, as one vector.
 template <int n, class Number>
 [[gnu::always_inline]] inline void multiply_rows(int m, int k, const Number* a, const Number* b,
                                                  Number* c) {
@@ -109,8 +109,8 @@ Multiply<Number> widest() {
   return multiply_plainly<Number>;
 }
 
-/// Computes the product of all lanes' fragments in `Number`. `Sum`: storage type of the sums, which
-/// wraps as `Number` does.
+/// Computes the product of all lanes' fragments in `Number` arithmetic. `Sum`: storage type of the
+/// sums.
 template <class Number, class Sum = Number>
 void multiply_as(void* const* lanes, const FragmentKind& kind) {
   static const Multiply<Number> multiply = widest<Number>();

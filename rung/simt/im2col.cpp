@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::size_t chunk_bytes = 16;
 
-/// Advances to the next pixel of the window: the last spatial axis varies fastest, images slowest.
-/// `at` is ordered as in a View: images first, channels last.
+/// Advances `at` to the next pixel of the window; the last spatial axis varies fastest, images
+/// slowest. `at` is ordered as in a View: images first, channels last.
 void advance(const TensorMapFields& map, int (&at)[5]) {
   for (int axis = map.rank - 2; axis >= 1; --axis) {
     const int spatial = axis - 1;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Context switch between stacks: hand-written on x86-64, Boost.Context elsewhere.
 //
-// Boost's jump also saves the floating-point control words, which are equal in all threads of a
-// kernel, and resumes by a jump what was suspended by a call. That unbalances the return-stack
-// predictor, so every later `ret` is mispredicted. The x86-64 version resumes by a `ret`, which
-// usually matches the predicted address because most threads wait at the same call. [AMD EPYC, Zen
+// Boost's switch also saves the floating-point control words, which are the same in all threads of
+// a kernel, and resumes by a jump although the suspension was a call. The unbalanced return-stack
+// predictor then mispredicts every later `ret`. The x86-64 version resumes by a `ret`, which
+// usually goes to the predicted address because most threads wait at the same call. [AMD EPYC, Zen
 // 5: 10^8 barriers of a block of 256 threads: 2.1 s with Boost, 1.1 s with this version]
 #include "rung/simt/jump.hpp"
 
@@ -42,8 +42,8 @@ extern "C" [[gnu::naked]] void rung_simt_jump(Fiber* /*from*/, Fiber* /*to*/) {
 }
 
 void* new_context(std::byte* top, std::size_t /*size*/) {
-  // On entry to a function the stack pointer is 8 modulo 16 and points to the return address: 0, at
-  // which stack unwinders stop.
+  // On entry to a function the stack pointer is 8 modulo 16 and points to the return address, which
+  // is 0, the value at which stack unwinders stop.
   constexpr std::size_t registers = 6;
   auto* const end = reinterpret_cast<std::uintptr_t*>(reinterpret_cast<std::uintptr_t>(top) &
                                                       ~std::uintptr_t{15});

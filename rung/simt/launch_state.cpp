@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distributes a launch's clusters to workers.
+// Distributes the clusters of a launch to workers.
 #include "rung/simt/launch_state.hpp"
 
 #include <algorithm>
@@ -55,7 +55,8 @@ LaunchState::LaunchState(const Launch& given, ThreadOrder thread_order)
       clusters(volume(given.grid) / volume(given.cluster)),
       sequence(clusters, thread_order),
       max_resident_(resident_clusters(given)) {
-  // Clusters per chunk: small for load balance at the end, large to amortize the shared counter.
+  // Clusters per chunk: few, for load balance at the end, but enough to amortize the shared
+  // counter.
   chunk_ = std::clamp<std::uint64_t>(clusters / (useful_workers() * 16), 1, 64);
 }
 

@@ -102,7 +102,7 @@ void multiply(void* const* requests, const float (&a)[16][K], const float (&b)[K
   }
 }
 
-/// Computes mma.m16n8k16 with two elements per register: PTX manual, "Matrix fragments for
+/// Computes mma.m16n8k16 with two elements per register: PTX manual, "Matrix Fragments for
 /// mma.m16n8k16".
 template <class T>
 void resolve_k16(void* const* requests, std::uint32_t lanes) {
@@ -151,8 +151,8 @@ struct DoubleRequest {
   const double* b;
 };
 
-/// Computes f64 products with one element per register. Elements k = 0..7 have the layout of tf32;
-/// further elements follow them.
+/// Computes f64 products with one element per register. Elements k = 0 .. 7 are laid out as in
+/// TF32; further elements follow them.
 template <int K>
 void resolve_doubles(void* const* requests, std::uint32_t lanes) {
   require_whole_warp(lanes, "mma.sync");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// wgmma operands in shared memory and registers, and their product.
+// wgmma: reads the operands from shared memory and registers, and multiplies them.
 #include "rung/simt/matrix_product.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr int rows_of_a = 64;
 constexpr int bytes_of_k = 32;  // bytes of K per instruction, for every type
 constexpr int max_k = 32;       // for 1-byte elements
 constexpr int max_columns = 256;
-constexpr int piece_bytes = 16;  // unit that every swizzle keeps contiguous
+constexpr int piece_bytes = 16;  // unit that remains contiguous under every swizzle
 
 int element_bytes(WgmmaType type) {
   switch (type) {
@@ -64,7 +64,7 @@ float value_at(WgmmaType type, const void* element) {
   return static_cast<float>(byte);
 }
 
-/// Returns the offset of a piece in the block's shared memory; fails the launch if it is out of
+/// Returns the offset of a piece within the block's shared memory; fails the launch if it is out of
 /// bounds.
 std::size_t offset_of(Worker& here, const MatrixProduct& product, std::uint32_t address) {
   const std::size_t offset = address - shared_bytes_reserved;
@@ -84,7 +84,7 @@ OperandShape shape_of_b(const MatrixProduct& product) {
   return {product.shape.n, element_bytes(product.shape.b), product.shape.turn_b};
 }
 
-/// Calls f(row, k, address) for the first element of each piece of rows first .. last - 1.
+/// Calls f(row, k, address) for the first element of each 16-byte piece of rows [first, last).
 template <class F>
 void for_each_piece(std::uint64_t matrix, const OperandShape& shape, int first, int last, F f) {
   const int row_step = shape.turned ? piece_bytes / shape.element : 1;
@@ -112,7 +112,7 @@ void read_shared(Worker& here, const Block& block, const MatrixProduct& product,
   });
 }
 
-/// Reads A from registers; ptx/wgmma.hpp has the layout.
+/// Reads A from registers; the layout is described in ptx/wgmma.hpp.
 void read_registers(const MatrixProduct& product, float (&to)[rows_of_a][max_k]) {
   const WgmmaType type = product.shape.a;
   const int element = element_bytes(type);
@@ -141,9 +141,9 @@ Spot spot_of(int thread, int i) {
           8 * (i / 4) + 2 * (lane % 4) + i % 2};
 }
 
-/// Adds 8-bit float products as Hopper does: all terms and the sum are aligned to the largest
-/// exponent, and truncated to 14 bits [DeepSeek-AI, "DeepSeek-V3 Technical Report", section 3.3.2].
-/// `b`: a column of B.
+/// Adds 8-bit float products as Hopper does: aligns all terms and the sum to the largest exponent,
+/// and truncates them to 14 bits [DeepSeek-AI, "DeepSeek-V3 Technical Report", section 3.3.2]. `b`:
+/// a column of B.
 float add_aligned(float sum, const float (&a)[max_k], const float* b, int depth) {
   constexpr int kept_bits = 14;
   float terms[max_k];
@@ -264,8 +264,8 @@ void multiply(Worker& here, const Block& block, MatrixProduct& product) {
                       : multiply(product, a, b, sums.floats);
 }
 
-/// Records the operand reads: each warp reads its own 16 rows of A, and a quarter of B, which all
-/// four warps read.
+/// Records the operand reads of a warp: its own 16 rows of A, and a quarter of B. The four warps
+/// share B.
 void note_operands(Worker& here, const MatrixProduct& product) {
   record::Recorder* const recorder = here.recorder();
   const Thread& self = here.current();

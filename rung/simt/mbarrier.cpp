@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encoding of mbarrier state, and threads that wait for mbarriers.
+// Encoding of mbarrier state, and waits for mbarriers.
 #include "rung/simt/mbarrier.hpp"
 
 #include <utility>
@@ -17,7 +17,7 @@ constexpr int count_bits = 20;
 constexpr std::int64_t most = (1 << count_bits) - 1;  // maximum of arrivals, and of bytes in flight
 
 /// State of an mbarrier in 64 bits: mark 2, parity 1, expected arrivals 20, pending arrivals 20,
-/// bytes 21. Bytes are biased, since they may land before they are announced.
+/// bytes 21. Bytes are biased, since they may arrive before expect_tx announces them.
 struct State {
   std::int64_t expected = 0;
   std::int64_t pending = 0;
@@ -90,7 +90,7 @@ void arrive(const char* operation, Block& owner, std::uint64_t* barrier, const A
   write(here, owner, barrier, state);
 }
 
-/// Records a wait of the running thread for a phase, for the recorder.
+/// Reports the running thread's wait for a phase to the recorder.
 void learn(const std::uint64_t* barrier, std::uint32_t parity, bool of_state, Place place) {
   Worker& here = running_worker("mbarrier");
   if (here.recorder() == nullptr) return;
@@ -152,7 +152,7 @@ void mbarrier_expect(std::uint64_t* barrier, std::uint32_t bytes, Place place) {
   record::note(barrier, sizeof(*barrier), record::Access::touch, place);
   State state = read("mbarrier_expect", barrier, place);
   announce("mbarrier_expect", state, bytes, place);
-  *barrier = state.word();  // an announcement alone never completes a phase
+  *barrier = state.word();  // expect_tx alone never completes a phase
 }
 
 void mbarrier_arrive_remote(std::uint64_t* barrier, int rank, Place place, std::uint32_t bytes,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the simulated device, and its registration with core. It is host memory, so tensors of
-// both are interchangeable; accesses that a real device would reject are rejected.
+// Memory of the simulated device, and its registration with core. It is host memory, so host and
+// device tensors are interchangeable; accesses that a real device would reject are rejected.
 #include "rung/core/context.hpp"
 
 #include <unistd.h>
@@ -19,13 +19,13 @@
 namespace rung::simt {
 namespace {
 
-constexpr std::align_val_t allocation_alignment{256};  // as cudaMalloc's
+constexpr std::align_val_t allocation_alignment{256};  // as in cudaMalloc
 
-/// Bytes of red zone on both sides of an allocation: small overruns damage nothing, and are
-/// detected while a session records.
+/// Bytes of red zone on each side of an allocation: small overruns corrupt nothing, and a recording
+/// session detects them.
 constexpr std::size_t margin = 256;
 
-/// Limit of freed memory in quarantine, in bytes: while a session records, addresses are not
+/// Maximum bytes of freed memory in quarantine: while a session records, freed addresses are not
 /// reused.
 constexpr std::size_t max_kept = std::size_t{256} << 20;
 struct Kept {
@@ -34,7 +34,7 @@ struct Kept {
   std::size_t bytes = 0;
 };
 Kept& kept() {
-  static Kept& one = *new Kept;  // never destroyed: tensors may be static
+  static Kept& one = *new Kept;  // never destroyed, since tensors may be static
   return one;
 }
 
@@ -55,7 +55,7 @@ void* allocate(int, std::size_t bytes) {
   }
   std::memset(whole, poison, bytes + 2 * margin);
   std::byte* memory = static_cast<std::byte*>(whole) + margin;
-  // All of it counts as initialized: host code writes tensors through pointers, unobserved.
+  // All bytes count as initialized: host code writes tensors through pointers, unobserved.
   record::register_memory({.begin = memory, .bytes = bytes, .name = "device memory"});
   return memory;
 }
@@ -77,7 +77,7 @@ void release(int, void* memory) noexcept {
 }
 
 /// Describes the device. Called when a context is created, so that an invalid RUNG_SIMT_ORDER is
-/// reported there and not at each launch.
+/// reported at that time instead of at each launch.
 DeviceInfo info(int) {
   (void)thread_order();
   return {.name = "simulated H200",

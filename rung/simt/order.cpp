@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders of threads: parsed from text, set and queried.
+// Thread orders: parsing, setting and querying.
 #include <charconv>
 #include <cstdlib>
 #include <mutex>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ordered loads and stores, including those of 16 bytes.
+// Ordered loads and stores of 1 to 16 bytes.
 #include "rung/simt/ordered_memory.hpp"
 
 #include <cstring>
@@ -33,8 +33,8 @@ void store_word(void* to, const void* from) {
   __atomic_store_n(static_cast<Word*>(to), word, __ATOMIC_RELEASE);
 }
 
-/// Loads bytes atomically; 16 bytes, for which C++ guarantees no atomic load, under a lock selected
-/// by the address.
+/// Loads 1 to 16 bytes atomically. 16-byte loads, which C++ does not guarantee to be atomic, take a
+/// lock selected by the address.
 void load(const void* from, void* to, std::size_t bytes) {
   if (bytes == 16) {
     const std::lock_guard lock(lock_of(from));
@@ -64,7 +64,7 @@ void store(void* to, const void* from, std::size_t bytes) {
   }
 }
 
-/// Returns the memory order to record; `ordered` is that of MemoryOrder::ordered.
+/// Returns the memory order to record. `ordered`: std::memory_order of MemoryOrder::ordered.
 int noted(MemoryOrder order, int ordered) {
   if (order == MemoryOrder::unstated) return unstated_order;
   return order == MemoryOrder::ordered ? ordered : __ATOMIC_RELAXED;
@@ -78,9 +78,9 @@ std::uint64_t digest(const void* value, std::size_t bytes) {
 
 }  // namespace
 
-/// Records the value that the calling thread has read. Returns true if an earlier read of this
-/// address gave the same value: then other threads have run, and the caller should read again. Also
-/// used by volatile_memory.cpp.
+/// Records the value that the calling thread has read. Returns true if the thread's previous read
+/// of this address gave the same value; the thread has then yielded, and the caller should read
+/// again. Also used by volatile_memory.cpp.
 bool poll(const void* address, std::uint64_t seen, const char* operation, Place place);
 
 void require_aligned(const void* address, std::size_t bytes, const char* operation, Place place) {
@@ -106,7 +106,7 @@ bool poll(const void* address, std::uint64_t seen, const char* operation, Place 
     }
     self.polled[0] = address;
     self.polled_values[0] = seen;
-    // Threads that poll many addresses in turn also yield, once in a while.
+    // Threads that poll many addresses in turn also yield from time to time.
     if (--polls_left <= 0) {
       polls_left = polls_before_yield;
       here.yield(Look::many_loads);
@@ -122,7 +122,7 @@ void load_in_order(const void* from, void* to, std::size_t bytes, MemoryOrder or
   require_aligned(from, bytes, operation, place);
   load(from, to, bytes);
   if (poll(from, digest(to, bytes), operation, place)) load(from, to, bytes);
-  // Recorded after the load, since the loaded value had been released before it.
+  // Recorded after the load, because the release of the loaded value precedes the load.
   const auto access =
       scope == AtomicScope::block ? record::Access::block_read : record::Access::volatile_read;
   record::note_atomic(from, bytes, access, noted(order, __ATOMIC_ACQUIRE), place);

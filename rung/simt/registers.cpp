@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// setmaxnreg. Simulated threads have no register limit; the simulator only tracks whether the
-// registers that a kernel claims can ever become available.
+// setmaxnreg. Simulated threads have no register limit; the simulator only checks whether the
+// registers that a kernel claims can become available.
 #include <algorithm>
 
 #include "rung/simt/scheduler.hpp"
@@ -11,8 +11,8 @@ namespace {
 constexpr int registers_of_a_block = 65536;
 constexpr int register_granule = 8;
 
-/// Returns the largest number of registers per thread that a compiler allocates if a block has the
-/// SM to itself.
+/// Returns the maximum number of registers per thread that a compiler can allocate for a block that
+/// has the SM to itself.
 int max_at_start(const Block& block) {
   const int threads = static_cast<int>(block.warps.size()) * warp_lanes;
   return std::min(256, registers_of_a_block / threads / register_granule * register_granule);

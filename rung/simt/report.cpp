@@ -22,7 +22,7 @@ std::string what_it_waits_for(const Thread& thread) {
   if (thread.place.line() != 0) text += " at " + to_string(thread.place);
   const Warp& warp = *thread.warp;
   if (thread.wait == Wait::warp) {
-    // Lanes of the mask that are missing from this operation: the cause of the deadlock.
+    // Lanes of the mask that have not arrived at this operation: the cause of the deadlock.
     std::string missing;
     for (std::uint32_t left = thread.mask & ~warp.exited; left != 0; left &= left - 1) {
       const Thread& other = *warp.lanes[__builtin_ctz(left)];
@@ -67,12 +67,12 @@ std::string where(const Launch& launch, const Thread& thread, const Place* place
 }
 
 void Worker::blame_deadlock() {
-  // Message line of an object that threads wait for: its first thread and the number of threads.
+  // Threads that wait for the same object, reported in one line: the first thread and their number.
   struct Group {
     std::uint64_t threads = 0;
     const Thread* first = nullptr;
   };
-  // Sorted with polling threads first, since other threads often wait for them.
+  // Sorted with polling threads first, since other threads often wait for a polling thread.
   std::map<std::pair<bool, std::string>, Group> groups;
   const Thread* example = nullptr;
   for_each_block([&](const Block& block) {

@@ -60,7 +60,7 @@ void Worker::prepare(Block& block, uint3 index) {
     block.warps.back().exited = ~((1u << rest) - 1);
   }
 
-  // Grown in multiples of the alignment; never empty, so that shared_address() has a base.
+  // Grown in multiples of the alignment, and never empty, so that shared_address() has a base.
   const std::size_t need = (shared_room(*launch_) / shared_alignment + 1) * shared_alignment;
   if (need > block.shared_capacity) {
     ::operator delete(block.shared, arena_alignment);
@@ -135,7 +135,7 @@ void Worker::end_block(Block& block) {
   }
   Cluster& cluster = *block.cluster;
   if (cluster.live != 0) {
-    // Poison exposes erroneous reads of an exited block's memory by other blocks of the cluster.
+    // Poison exposes reads of an exited block's memory by other blocks of the cluster.
     std::memset(block.shared, poison, poisoned_bytes(*launch_));
     return;
   }
@@ -206,8 +206,8 @@ void Worker::run(LaunchState& state) {
 void Worker::choose_recording(std::uint64_t position) {
   record::BlockSampling& sampling = state_->record->sampling;
   if (!resident_.empty()) {
-    // Blocks of this launch wait for each other, so none is skipped: this one is recorded if the
-    // resident ones are.
+    // Blocks of this launch wait for each other, so sampling ends. The new block is recorded if the
+    // resident blocks are.
     sampling.give_up();
     if (recorder_ == nullptr) sampling.leave_out();
     return;
@@ -224,7 +224,7 @@ void Worker::begin_recording(record::LaunchRecord& record) {
 }
 
 void Worker::record_failure() {
-  // A worker that was abandoned because of a failure of another worker has nothing to report.
+  // A worker that was abandoned because another worker failed has nothing to report.
   std::exception_ptr failure = take_escaped();
   if (failure == nullptr && !failure_.empty()) {
     failure = std::make_exception_ptr(Error(ErrorCode::device, failure_));
@@ -240,7 +240,7 @@ std::exception_ptr Worker::take_escaped() {
     std::rethrow_exception(escaped);
   } catch (const std::exception& exception) {
     what = std::string(": ") + exception.what();
-  } catch (...) {  // NOLINT(bugprone-empty-catch): it has no text
+  } catch (...) {  // NOLINT(bugprone-empty-catch): the exception has no text
   }
   try {
     std::rethrow_exception(escaped);

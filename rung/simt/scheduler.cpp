@@ -49,7 +49,7 @@ void Worker::run_threads() {
     } else {
       switch_fiber(self, main_, exceptions_);
     }
-    // A switch back resumes here with a new thread to start, perhaps of another launch.
+    // A later switch to this fiber resumes here with a new thread, possibly of another launch.
   }
 }
 

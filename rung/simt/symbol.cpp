@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel names by address. Kernels are in anonymous namespaces, which dladdr() cannot name; their
-// names are read from the file's symbol table, unless it is stripped.
+// Kernel names by address. Kernels are in anonymous namespaces, whose functions dladdr() cannot
+// name; their names are read from the file's symbol table, unless it is stripped.
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <elf.h>
@@ -24,13 +24,14 @@ std::string demangle(const char* name) {
   return status == 0 ? text.get() : name;
 }
 
-/// Reads parts of a file: libraries are large, their symbol tables small.
+/// Reads parts of a file, since libraries are large and their symbol tables small.
 class TableReader {
  public:
   explicit TableReader(const char* path) : stream_(path, std::ios::binary | std::ios::ate) {
     if (stream_) size_ = static_cast<std::uint64_t>(stream_.tellg());
   }
-  /// Returns the array of T at this file offset; empty if it is out of bounds.
+  /// Reads `bytes` bytes at this file offset as an array of T; returns an empty array if out of
+  /// bounds.
   template <class T>
   std::vector<T> read(std::uint64_t offset, std::uint64_t bytes) {
     if (offset > size_ || bytes > size_ - offset) return {};
@@ -46,7 +47,8 @@ class TableReader {
   std::uint64_t size_ = 0;
 };
 
-/// Returns the function that contains `address` by the file's symbol table; "" if there is none.
+/// Returns the name of the function that contains `address`, from the file's symbol table; "" if
+/// there is none.
 std::string find_in_file(const char* path, std::uint64_t address) {
   TableReader file(path);
   const auto headers = file.read<Elf64_Ehdr>(0, sizeof(Elf64_Ehdr));
@@ -57,7 +59,7 @@ std::string find_in_file(const char* path, std::uint64_t address) {
     if (section.sh_type != SHT_SYMTAB || section.sh_link >= sections.size()) continue;
     const Elf64_Shdr& strings = sections[section.sh_link];
     std::vector<char> names = file.read<char>(strings.sh_offset, strings.sh_size);
-    names.push_back('\0');  // terminates names of a damaged table
+    names.push_back('\0');  // terminates the names even in a damaged table
     for (const Elf64_Sym& symbol : file.read<Elf64_Sym>(section.sh_offset, section.sh_size)) {
       if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_value <= address &&
           address < symbol.st_value + symbol.st_size && symbol.st_name < names.size()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies boxes of tensors row by row: elements outside the tensor are read as zero, and not written
-// except within the 16-byte pieces that the hardware writes. Undocumented rules were measured on an
+// Copies boxes of tensors row by row. Elements outside the tensor are read as zero, and are not
+// written except within 16-byte pieces, as in hardware. Undocumented rules were measured on an
 // H200.
 #include "rung/simt/tensor_copy.hpp"
 
@@ -21,8 +21,8 @@ std::uint32_t row_bytes(const TensorMapFields& map) {
   return std::uint32_t{map.box[map.rank - 1]} * map.element_bytes;
 }
 
-/// Calls f(offset in the dense box, address in the tensor, first, last) for each row of the box
-/// along the last axis; elements first .. last - 1 are in bounds.
+/// Calls f(offset in the dense box, byte offset in the tensor, first, last) for each row of the box
+/// along the last axis; elements [first, last) are in bounds.
 template <class F>
 void for_each_row(const CopyShape& shape, F f) {
   const TensorMapFields& map = shape.map;
@@ -49,8 +49,9 @@ void for_each_row(const CopyShape& shape, F f) {
   }
 }
 
-/// Fails the launch for boxes that are illegal instructions on an H200: a box that starts within a
-/// 16-byte piece of its rows, or a store that starts before the tensor along any axis.
+/// Fails the launch for boxes that are illegal instructions on an H200: a box that does not start
+/// at a multiple of 16 bytes along the last axis, or a store that starts before the tensor along
+/// any axis.
 void require_place(const char* operation, const CopyShape& shape, bool is_store, Place place) {
   constexpr const char* consequence = "; an illegal instruction on a chip";
   const int last = shape.map.rank - 1;
@@ -132,7 +133,7 @@ void load_box(const CopyShape& shape, std::byte* to, const std::byte* block_memo
   const TensorMapFields& map = shape.map;
   const std::uint32_t bytes = row_bytes(map);
   const auto base = static_cast<std::size_t>(to - block_memory);
-  std::byte row[256 * 8];  // the longest box row of the widest element
+  std::byte row[256 * 8];  // the longest box row, of the widest elements
   for_each_row(shape,
                [&](std::size_t offset, std::int64_t byte, std::int64_t first, std::int64_t last) {
                  std::memset(row, 0, bytes);
@@ -173,8 +174,8 @@ void store_box(const CopyShape& shape, const std::byte* from, std::size_t offset
                        swizzled_offset(map, offset_in_block + offset + chunk) - offset_in_block;
                    std::memcpy(row + chunk, from + at, copy_chunk_bytes);
                  }
-                 // Stores whole pieces: bytes behind a row's end are overwritten up to the end of
-                 // its 16-byte piece.
+                 // Stores whole 16-byte pieces: bytes after the end of a row are overwritten up to
+                 // the end of the last piece.
                  const auto end = static_cast<std::size_t>(last * map.element_bytes);
                  if (reduce != nullptr) {
                    reduce(map.data + byte, row, end);

@@ -9,7 +9,7 @@
 namespace rung::simt {
 namespace {
 
-/// Combines 16-bit floats as floats.
+/// Returns the value as a number to combine; 16-bit floats are converted to float.
 template <class T>
 auto number(T value) {
   if constexpr (std::is_arithmetic_v<T>) return value;

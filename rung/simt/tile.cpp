@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles of a block that are larger than a warp: a barrier each, and exchanges of values. CUDA's
-// library implements them by barriers and words in shared memory; the simulator gives them separate
+// Tiles of a block that are larger than a warp: one barrier per tile, and exchanges of values.
+// CUDA's library implements these with barriers and shared memory; the simulator provides separate
 // barriers, so that a program's sixteen remain available.
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Volatile accesses of instrumented code. A thread that reads a volatile variable repeatedly waits
-// for another thread to change it, and yields to that thread. Programs for GPUs before Volta rely
-// on lockstep within warps for volatile shared memory; such warps run in lockstep.
+// for another thread to change it, and yields. Programs for GPUs before Volta rely on lockstep
+// execution of warps when they use volatile shared memory; the simulator runs such warps in
+// lockstep.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -18,7 +19,7 @@ bool poll(const void* address, std::uint64_t seen, const char* operation, Place 
 
 namespace {
 
-/// Returns the name of a wait at this location for messages. Called only by waiting threads.
+/// Returns the name, for messages, of a wait at this location. Called only by waiting threads.
 const char* name_of_wait(const void* site) {
   static std::mutex mutex;
   static auto& names = *new std::unordered_map<const void*, std::string>;
@@ -31,13 +32,13 @@ const char* name_of_wait(const void* site) {
   return name.c_str();
 }
 
-/// Number of consecutive reads of shared memory without a write, from which on a thread counts as
-/// possibly waiting.
+/// Number of consecutive reads of shared memory, without a write in between, after which a thread
+/// counts as possibly waiting.
 constexpr int reads_before_poll = 8;
 
-/// Handles a read in lockstep execution: all lanes execute the reads of a statement before any lane
-/// writes. A block barrier in between has the same effect. Returns true if the reading thread may
-/// be waiting.
+/// Handles a read in lockstep execution: all lanes execute a statement's reads before any lane
+/// executes its write. A block barrier in between has the same effect. Returns true if the reading
+/// thread may be waiting.
 bool read_in_step(Thread& self) {
   if (self.volatile_reads < 0) {
     if (!self.met_block) this_worker->keep_step();
@@ -53,7 +54,7 @@ void write_in_step(Thread& self) {
   self.met_block = false;
 }
 
-/// Returns in_kernel(), inlined.
+/// Inline version of in_kernel().
 bool kernel_runs() { return this_worker != nullptr && this_worker->busy(); }
 
 }  // namespace

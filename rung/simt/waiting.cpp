@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Polling threads. A thread that yields sleeps until all others wait too. When all have polled
-// without a change, pending copies land, then further blocks start; if there are neither, the
-// launch is deadlocked.
+// Polling threads. A thread that yields sleeps until all other threads wait too. When all threads
+// have polled without a change, pending copies are performed, then further blocks start; if there
+// are no copies and no blocks, the launch is deadlocked.
 #include <chrono>
 #include <exception>
 #include <thread>
@@ -12,21 +12,20 @@
 namespace rung::simt {
 namespace {
 
-/// Polls without a change, in total and in rounds of all threads, from which on a wait counts as
-/// endless.
+/// Deadlock threshold: weighted polls without a change, and rounds of polls by all threads.
 constexpr std::uint64_t looks_before_deadlock = static_cast<std::uint64_t>(Look::in_vain) << 14;
 constexpr std::uint64_t rounds_before_deadlock = 200;
 /// Number of releases of barriers and collectives after which sleeping threads poll again.
 constexpr std::uint64_t releases_before_looking = 1024;
-/// Rounds in which all threads yield while memory changes, before another block starts: a thread
-/// may write while it waits for a block that is not resident.
+/// Number of rounds in which all threads yield while memory changes, before another block starts: a
+/// thread may write while it waits for a block that is not resident.
 constexpr std::uint64_t changes_before_admitting = 64;
 /// Polls without a change, in rounds and in time, before the stacks are compared between rounds.
 constexpr std::uint64_t rounds_before_digest = 8;
 constexpr std::chrono::milliseconds still_before_deadlock{300};
 
-/// Number of atomics per turn while nothing changes: all threads poll in vain, and so does each
-/// block that starts then.
+/// Number of atomics per turn while nothing changes: all resident threads poll in vain, and so do
+/// blocks that start in this state.
 constexpr int atomics_in_vain = 16;
 
 void mix(std::uint64_t& digest, std::uint64_t word) {
@@ -87,7 +86,7 @@ void Worker::step() {
 }
 
 void Worker::look_now_and_then() {
-  // Running threads may loop through barriers until a sleeping thread proceeds.
+  // Running threads may loop through barriers until a sleeping thread makes progress.
   if (!asleep_.empty() && ++releases_ % releases_before_looking == 0) wake_all();
 }
 
@@ -100,7 +99,7 @@ bool Worker::find_ready() {
   while (ready_begin_ == ready_end_) {
     if (live_ == 0) return false;
     if (recorder_ != nullptr && recorder_->any_ahead()) {
-      // Sleeping threads may be lanes of these warps, and catch up.
+      // Sleeping threads may be lanes of these warps, which then catch up.
       if (!recorder_->release_ahead(asleep_.empty())) wake_all();
       continue;
     }
@@ -125,7 +124,7 @@ __attribute__((no_sanitize_address))  // reads whole stacks
 #endif
 std::uint64_t
 Worker::digest_of_sleepers() const {
-  std::uint64_t sum = clock_reads_;  // a sum is independent of the order of threads
+  std::uint64_t sum = clock_reads_;  // a sum does not depend on the order of threads
   for (const Thread* thread : asleep_) {
     const Fiber& fiber = *thread->fiber;
     const auto* word = static_cast<const std::uint64_t*>(fiber.context);

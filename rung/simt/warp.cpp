@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warp operations: the last lane to arrive computes the results of all.
+// Warp operations: the last lane to arrive computes the results of all lanes.
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -30,11 +30,11 @@ struct ShuffleRequest {
   int width;
 };
 
-/// Returns the lane that `lane` reads; `lane` itself if the source is outside its segment.
+/// Returns the lane from which `lane` reads; `lane` itself if the source is outside its segment.
 int source_lane(const ShuffleRequest& request, int lane) {
   const int first = lane & ~(request.width - 1);
   const int last = first + request.width - 1;
-  const int operand = request.operand & 31;  // the hardware uses five bits
+  const int operand = request.operand & 31;  // the hardware uses the low five bits
   int source = lane;
   switch (request.kind) {
     case Shuffle::index:
@@ -52,8 +52,8 @@ int source_lane(const ShuffleRequest& request, int lane) {
   return source > last ? lane : source;
 }
 
-/// Returns the value of an absent lane: by turns NaN, which propagates through sums and products,
-/// and a huge positive and a huge negative number, which appear in maxima and minima.
+/// Returns the value of an absent lane, alternating between NaN, which propagates through sums and
+/// products, and a huge positive and a huge negative number, which show in maxima and minima.
 std::uint64_t undefined_value(int lane) {
   Worker& here = *this_worker;
   Thread& self = here.current();
@@ -205,7 +205,7 @@ void Worker::try_complete(Warp& warp, std::uint32_t mask) {
   for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
     const Thread& lane = *warp.lanes[__builtin_ctz(left)];
     if ((lane.mask & ~warp.exited) != lanes) return;
-    // Compares texts, since equal names may have several addresses.
+    // Compares the strings, since equal names may have different addresses.
     if (lane.resolve != first.resolve ||
         (lane.operation != first.operation && std::strcmp(lane.operation, first.operation) != 0)) {
       other = &lane;
@@ -215,7 +215,7 @@ void Worker::try_complete(Warp& warp, std::uint32_t mask) {
   if (other != nullptr) fail_mixed(*this, first, *other);
   if (recorder_ != nullptr) {
     if (apart || !warp.partings.empty()) note_parting(warp, mask, lanes, apart);
-    // Accesses of the exchange are the simulator's own, even if it is a template compiled with
+    // Accesses of the exchange are made by the simulator itself, even in a template compiled with
     // hooks.
     const record::Tracer running = std::exchange(record::tracer, {});
     first.resolve(warp.requests, lanes);

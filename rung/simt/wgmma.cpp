@@ -68,8 +68,8 @@ const char* missing_fence(const Warpgroup::Member& member, const SumPlaces& sums
   return nullptr;
 }
 
-/// Returns the product in flight with the same sums; -1 if there is none. Sets `mixed` if a product
-/// in flight shares only part of the sums, or has them in another order.
+/// Returns the number of the product in flight with the same sums; -1 if there is none. Sets
+/// `mixed` if a product in flight uses only part of the sums, or has them in another order.
 std::int64_t product_before(Warpgroup& group, const Warpgroup::Member& member,
                             const SumPlaces& sums, std::size_t words, bool& mixed) {
   for (std::size_t i = member.sums.size(); i-- > 0;) {
@@ -82,8 +82,8 @@ std::int64_t product_before(Warpgroup& group, const Warpgroup::Member& member,
   return -1;
 }
 
-/// Returns the warpgroup's product of this number. The first thread to issue it defines it; fails
-/// the launch if another thread issues a different one.
+/// Returns the warpgroup's product with this number. The first thread to issue it defines it; a
+/// later thread that issues a different product fails the launch.
 MatrixProduct& find_product(Worker& here, Warpgroup& group, const MatrixProduct& mine,
                             std::int64_t number) {
   if (number == group.first + static_cast<std::int64_t>(group.products.size())) {
@@ -116,8 +116,8 @@ void carry_out(Worker& here, Block& block, Warpgroup& group, std::int64_t number
   product.done = true;
 }
 
-/// Performs the products before number `end` in order, after waiting until all threads have issued
-/// them.
+/// Waits until all threads have issued the products before number `end`, and performs them in
+/// order.
 void carry_out_before(Worker& here, Warpgroup& group, std::int64_t end, Place place) {
   Thread& self = here.current();
   for (std::int64_t number = group.members[linear_index(self) % warpgroup_threads].collected;
@@ -143,7 +143,7 @@ void issue(MatrixProduct mine, SumPlaces sums, const std::uint32_t* a) {
   const char* wrong = mixed ? "wgmma has some of the sums of one that is in flight: wait for that"
                             : missing_fence(member, sums, words);
   if (wrong != nullptr) {
-    sums = {};  // abandon() does not unwind
+    sums = {};  // freed explicitly: abandon() does not unwind
     here.fail(wrong, mine.place);
   }
   MatrixProduct& product = find_product(here, group, mine, member.issued);
@@ -248,7 +248,7 @@ void wgmma_wait(int pending, Place place) {
   member.groups.erase(member.groups.begin(),
                       member.groups.begin() + static_cast<std::ptrdiff_t>(over));
   // A product is kept until a later product that accumulates onto its sums has been performed, even
-  // if all threads have waited for it.
+  // if all threads have waited for the earlier one.
   const auto is_over = [](const MatrixProduct& product) {
     return product.collected == warpgroup_threads && (!product.continued || product.superseded);
   };

@@ -21,7 +21,7 @@
 
 namespace rung::simt::record {
 
-/// Fingerprint of a block: sums, which are independent of the order of its warps.
+/// Fingerprint of a block: sums, which do not depend on the order of its warps.
 struct BlockFingerprint {
   std::uint64_t shape = 0;      // hash of its requests, without global addresses
   std::uint64_t addresses = 0;  // weighted sum of global addresses, modulo 2^64

@@ -47,7 +47,8 @@ struct BlockTrace {
   std::vector<WarpTrace> warps;
 };
 
-/// Limit of the trace of a launch, over all OS threads (512 MiB). Larger launches are not replayed.
+/// Maximum number of sector runs per launch, over all OS threads (512 MiB). Larger launches are not
+/// replayed.
 inline constexpr std::uint64_t max_sector_runs = std::uint64_t{1} << 26;
 
 }  // namespace rung::simt::record

@@ -23,14 +23,14 @@ struct LaneShuffle {
   int source = 0;  // lane that it reads
 };
 
-/// Call to which a value or a report is traced back.
+/// Warp operation to which a value or a report is traced back.
 struct LaneCall {
   const char* operation = "";
   std::uint16_t site = 0;
   std::uint32_t mask = 0;
 };
 
-/// Masks of one warp that named absent lanes, kept while their consequences are tracked.
+/// Warp operations with absent lanes, kept per warp while their consequences are tracked.
 struct LaneExchanges {
   /// A value that a lane may have derived from an undefined value.
   struct Doubt {

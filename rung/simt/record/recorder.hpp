@@ -245,7 +245,7 @@ class Recorder {
   void count_product(const Place& place, std::uint64_t operations);
   /// Groups the warp's accesses into requests. `aligned`: all lanes have reached the same point.
   void flush(BlockRecord& block, WarpRecord& warp, bool aligned = true);
-  /// Returns true if lanes wait for the rest of their warps because a list is full.
+  /// Returns true if lanes of a warp wait for its other lanes because the warp's list is full.
   [[nodiscard]] bool any_ahead() const { return !ahead_.empty(); }
   /// Flushes the lists of such warps: all, or those that have waited long enough. Returns true if
   /// there were any.

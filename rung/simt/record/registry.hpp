@@ -31,7 +31,7 @@ struct Region {
 Region* find_region(const void* address);
 /// Returns the live region nearest to the address, before or behind it.
 const Region* nearest_region(const void* address);
-/// Keeps regions alive while a launch is recorded.
+/// Keeps regions alive for its own lifetime, while a launch is recorded.
 class RegionsInUse {
  public:
   RegionsInUse();

@@ -136,7 +136,7 @@ struct Recorder::Reach {
     }
     return before.clock != (block.interval & Cell::max_clock) || block.partial;
   }
-  /// As ordered_block(before), but if only some warps have synchronized since, tests only the
+  /// Returns ordered_block(before). If only some warps have synchronized since, tests only the
   /// reader in `other`, whose clock the cell keeps.
   [[nodiscard]] bool ordered_block(const Cell& before, const Cell& other,
                                    std::uint32_t thread) const {

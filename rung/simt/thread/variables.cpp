@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thread-local variables of a simulated thread, in a library of their own, librung_thread.so.
-// Initial-exec variables occupy static TLS, of which little is left for libraries loaded by
-// dlopen(), as into Python: it suffices for these variables, but not for all thread-local data of
+// Thread-local variables of a simulated thread, in a separate library, librung_thread.so.
+// Initial-exec variables occupy static TLS, little of which is left for libraries loaded by
+// dlopen(), as into Python: enough for these variables, but not for all thread-local data of
 // librung.so and its dependencies.
 #include "rung/simt/record/request.hpp"
 #include "rung/simt/scheduler.hpp"
