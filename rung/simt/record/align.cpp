@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Alignment of lanes: finds the step of the list that a lane executes now.
+// Alignment of lanes: finds the list step that corresponds to a lane's access.
 #include "rung/simt/record/operations.hpp"
 #include "rung/simt/record/recorder.hpp"
 
 namespace rung::simt::record {
 
-/// Returns the step that the access matches, or the step behind which to insert a new one.
+/// Returns the step that the access matches, or the step behind which to insert a new step.
 ///
 /// Divergent lanes reconverge as on a GPU that lets trailing lanes catch up: code at lower
 /// addresses executes first. A lane that jumped back in a loop matches the list's next backward
-/// jump to the same site, unless other code of an outer loop precedes it.
+/// jump to the same site, unless code of an outer loop precedes that jump.
 Recorder::Spot Recorder::find(const RequestList& list, std::uintptr_t address, std::uintptr_t site,
                               int log_size) const {
   const std::uint32_t here = list.index_of(tracer.last);
   const auto match = [&](std::uint32_t i) {
     return i != 0 && fits(list.step(i), address, site, log_size);
   };
-  // Next is perhaps a leftover step of the previous list, which a lane that starts has not
-  // compared.
+  // In a linear list the next slot may be a leftover step of the previous list, to which no lane
+  // has compared its access yet.
   if (list.linear() && match(here + 1)) return {.match = here + 1};
   std::uint32_t i = list.after(here);
   if (match(i)) return {.match = i};
   if (i == 0 || !list.may_hold(site)) return {.before = behind_lower(list, here, site)};
   const std::uintptr_t last = tracer.last->site;
   if (((site | last) & place_bit) != 0) {
-    // Operations of the simulator have no address order: the next equal step within 16 matches.
+    // Operations of the simulator have no address order: the first matching step among the next 16
+    // is used.
     for (int look = 0; look < 16 && i != 0; ++look, i = list.after(i)) {
       if (match(i)) return {.match = i};
     }
@@ -45,7 +46,7 @@ Recorder::Spot Recorder::find(const RequestList& list, std::uintptr_t address, s
   return {.before = before};
 }
 
-/// Returns the last step before the first step whose site is not below this site.
+/// Returns the last step before the next step whose site is not below `site`.
 std::uint32_t Recorder::behind_lower(const RequestList& list, std::uint32_t here,
                                      std::uintptr_t site) {
   if (list.step(here).site >= site || (site & place_bit) != 0) return here;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Execution counts of basic blocks. The compiler inserts a hook at the start of each basic block
-// before its later passes, which split blocks and add code without hooks. The counts of such code
-// follow from its neighbors by flow conservation.
+// Execution counts of basic blocks. The compiler inserts hooks at the start of basic blocks before
+// its later passes, which split blocks and add code without hooks. Flow conservation gives the
+// counts of such code from its neighbors.
 #include "rung/simt/record/arithmetic.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 using Flow = Instruction::Flow;
 
-/// Hooks at most this many bytes apart share a disassembly, which extends by as much beyond the
+/// Hooks at most `near` bytes apart share a disassembly, which extends `margin` bytes beyond the
 /// outermost hooks.
 constexpr std::uintptr_t near = 1 << 16;
 constexpr std::uintptr_t margin = 1 << 14;
@@ -28,8 +28,8 @@ std::size_t index_of(const std::vector<Instruction>& code, std::uintptr_t addres
   return here ? static_cast<std::size_t>(at - code.begin()) : code.size();
 }
 
-/// Returns the target of the call in front of this site, which is the hook function; 0 if there is
-/// none.
+/// Returns the target of the call instruction before this site, which is the hook function; 0 if
+/// there is no call.
 std::uintptr_t hook_at(const std::vector<Instruction>& code, std::uintptr_t site) {
   const std::size_t behind = index_of(code, site);
   if (behind == code.size() || behind == 0) return 0;
@@ -61,7 +61,7 @@ ControlFlow::Part ControlFlow::build(const std::vector<Instruction>& code, std::
     leads[i + 1] = true;
     if (code[i].flow != Flow::end) leads[index_of(code, code[i].target)] = true;
   }
-  // Call targets lead blocks, since a function may follow a call that does not return.
+  // Call targets start blocks, since a function may follow a call that does not return.
   for (std::size_t i = 0; i < code.size(); ++i) {
     if (code[i].flow == Flow::call) leads[index_of(code, code[i].target)] = true;
   }
@@ -76,7 +76,7 @@ ControlFlow::Part ControlFlow::build(const std::vector<Instruction>& code, std::
     Node& node = part.nodes.back();
     if (code[i].flow == Flow::call && code[i].target == hook) {
       const std::uintptr_t site = i + 1 < code.size() ? code[i + 1].address : 0;
-      // Code before a block's first hook gets the count of that hook.
+      // Code before a block's first hook gets the hook's count.
       if (node.hooked()) node.pieces.emplace_back();
       node.pieces.back().site = site;
     } else if (code[i].arithmetic.any()) {
@@ -132,8 +132,8 @@ void ControlFlow::run(const Part& part, const Visits& visits, Result& result) {
     const Node& node = part.nodes[i];
     if (node.hooked()) nodes[i] = visits_of(node.pieces.front().site);
   }
-  // Flow conservation: a node's count is the sum over its incoming edges, and over its outgoing
-  // edges. A single unknown count follows from the known ones.
+  // Flow conservation: a node's count is the sum over its incoming edges, and also over its
+  // outgoing edges. A single unknown count is the difference of the known ones.
   const auto settle = [&](std::size_t node, const std::vector<std::size_t>& side, bool open) {
     if (open) return false;
     std::uint64_t sum = 0;
@@ -171,8 +171,8 @@ void ControlFlow::run(const Part& part, const Visits& visits, Result& result) {
     }
   };
   settle_all();
-  // Blocks without hooks leave a choice, such as the slow path of a conversion of large numbers:
-  // the fall-through path is assumed.
+  // Counts that flow conservation leaves undetermined, such as that of a slow path without hooks:
+  // the fall-through path is assumed to be taken always.
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const Node& node = part.nodes[i];
     if (nodes[i]) continue;

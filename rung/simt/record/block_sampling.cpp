@@ -10,12 +10,12 @@
 namespace rung::simt::record {
 namespace {
 
-/// Minimum number of blocks for sampling: smaller launches are recorded whole, in some 0.1 s.
+/// Minimum number of blocks for sampling. Smaller launches are recorded whole, in about 0.1 s.
 constexpr std::uint64_t blocks_worth_sampling = 256;
 constexpr std::uint64_t requests_worth_sampling = std::uint64_t{1} << 20;
-/// Number of consistent inner blocks before a block is skipped.
+/// Minimum number of consistent inner blocks before a block may be skipped.
 constexpr std::size_t members_before_sampling = 8;
-/// One group of 2 x 2 x 2 blocks out of this many is always recorded.
+/// One of this many groups of 2 x 2 x 2 blocks is always recorded.
 constexpr std::uint64_t groups_per_sample = 64;
 
 std::uint64_t blocks_in(const dialect::dim3& extent) {
@@ -46,8 +46,8 @@ bool BlockSampling::is_inner(const Position& block) const {
 
 bool BlockSampling::measures_distance(const Position& block) const {
   if (extent_[1] != 1 || extent_[2] != 1) return false;
-  // The first m blocks, the last m and every m-th: r and q m are at a distance of q m - r, and 0
-  // and one of the last at a distance of N - m and more.
+  // The first m blocks, the last m, and every m-th: blocks r and q m have the distance q m - r;
+  // block 0 and one of the last m have any distance from N - m.
   const auto m = static_cast<std::uint64_t>(std::ceil(std::sqrt(static_cast<double>(extent_[0]))));
   const std::uint64_t number = block.at[0];
   return number < m || number % m == 0 || number + m >= extent_[0];

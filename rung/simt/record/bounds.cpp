@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Indices outside an array's type. The compiler checks each access to an array of known extent
-// (-fsanitize=bounds) and calls rung_simt_bad_index() on a violation; the access that follows
+// (-fsanitize=bounds) and calls rung_simt_bad_index() on a violation; the next access then
 // identifies the memory.
 #include "rung/simt/record/finding_text.hpp"
 #include "rung/simt/record/operations.hpp"
@@ -22,7 +22,7 @@ void Recorder::suspect(const char* file, int line, const char* array, long long 
   leave();
   suspicion_ = {thread_, file, "index " + std::to_string(index) + " of an array of type " + array,
                 line};
-  // Forces the next access onto the slow path and into settle(), even an access to the thread's own
+  // Forces the next access onto the slow path and into settle(), even if it is to the thread's own
   // memory.
   tracer.last = no_list();
   tracer.stack_bytes = 0;
@@ -40,7 +40,7 @@ void Recorder::settle(std::uintptr_t address) {
   }
   finding.kind = Kind::out_of_bounds;
   name_object(launch_->launch, finding, address, nullptr, *thread.block);
-  finding.object = {};  // the index addresses memory of another object
+  finding.object = {};  // the index addresses another object
   finding.object_text.clear();
   finding.kernel = kernel_name(launch_->launch);
   finding.file = std::move(suspicion_.file);

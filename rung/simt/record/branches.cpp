@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Branches: the basic blocks that lanes of a warp enter, and where the lanes diverge. A block is a
-// step of the list, or a mark at its first access. The successors of a block per lane show whether
-// it ended in a divergent branch.
+// Branches: the basic blocks that lanes of a warp enter, and the branches at which lanes diverge. A
+// basic block is a step of the list, or a mark at its first access. The successors of a block, by
+// lane, show whether it ended in a divergent branch.
 #include <algorithm>
 #include <bit>
 #include <iterator>
@@ -13,7 +13,7 @@
 namespace rung::simt::record {
 namespace {
 
-/// Positions from this number on refer to the previous list.
+/// Positions from this value on refer to the previous list.
 constexpr std::uint32_t before = RequestList::room;
 
 using Answer = SiteCount::Answer;
@@ -30,8 +30,8 @@ std::uint16_t Recorder::stood_at(const RequestList& list, std::uint32_t stand) c
   return stand < before ? list.target(stand).enters : left_at_[stand - before];
 }
 
-/// Returns true if the block that these convergent lanes enter is only the next test of a condition
-/// which other lanes have left already. These lanes then keep their position.
+/// Returns true if these convergent lanes enter a block that is only the next test of a condition
+/// that other lanes have already left. The lanes then keep their position.
 bool Recorder::tests_on(const RequestList& list, std::uint32_t index, std::uint32_t lanes) {
   if (list.step(index).access != Access::basic_block) return false;
   SiteCount& block = counts_[list.target(index).enters];
@@ -53,7 +53,7 @@ bool Recorder::tests_on(const RequestList& list, std::uint32_t index, std::uint3
   return true;
 }
 
-/// Records that lanes that were convergent at `stand` enter the block `to`.
+/// Records that lanes that were convergent at `stand` enter basic block `to`.
 void Recorder::go_on(WarpRecord& warp, const RequestList& list, std::uint32_t stand,
                      std::uintptr_t to) {
   SiteCount& from = counts_[stood_at(list, stand)];
@@ -64,7 +64,8 @@ void Recorder::go_on(WarpRecord& warp, const RequestList& list, std::uint32_t st
   } else if (way.to != to && !way.parted) {
     way.parted = true;
     ++from.partings;
-    // Branches within the simulator's functions do not count: a GPU may have a single instruction.
+    // Branches within the simulator's functions are not counted: on a GPU such a function may be
+    // one instruction.
     if (!warp.diverged) warp.diverged = source_of(from.site).of_a_kernel;
   }
   from.went(to);

@@ -55,8 +55,8 @@ class Model {
     return fresh.line;
   }
 
-  /// Accesses L1, which writes through and keeps stored data. `dirty` marks partially stored
-  /// sectors: a store hits them, a load does not.
+  /// Accesses L1, which writes through and keeps stored data. `dirty` marks sectors valid in part:
+  /// a store hits them, a load does not.
   void access(std::size_t sm, std::uint64_t line, std::uint8_t sectors, RunKind kind, Counters& c) {
     if (kind == RunKind::load) {
       std::optional<Cache>& l1 = l1_[sm];
@@ -78,7 +78,7 @@ class Model {
         (kind == RunKind::store ? here->valid : here->dirty) |= sectors;
       }
     } else if (l1_[sm] && kind == RunKind::atomic) {
-      // The result of an atomic operation is in L2 only.
+      // The result of an atomic operation is stored in L2 only.
       if (Cache::Line* const here = l1_[sm]->find(line); here != nullptr) {
         here->valid &= static_cast<std::uint8_t>(~sectors);
         here->dirty &= static_cast<std::uint8_t>(~sectors);
@@ -103,7 +103,7 @@ class Model {
     if (is_store(kind) || kind == RunKind::atomic) here->dirty |= sectors;
   }
 
-  std::vector<std::optional<Cache>> l1_;  // by SM; constructed at its first load
+  std::vector<std::optional<Cache>> l1_;  // by SM; constructed at the SM's first load
   std::size_t l1_ways_;
   Cache l2_;
   std::vector<Counters> sites_;
@@ -120,7 +120,7 @@ class Multiprocessor {
   [[nodiscard]] bool busy() const { return !warps_.empty(); }
 
   /// Replays one request of the next warp that does not wait at a barrier. Returns the number of
-  /// blocks that have ended.
+  /// blocks that ended.
   std::size_t step(Model& model, std::size_t sm) {
     std::size_t ended = 0;
     for (std::size_t tries = warps_.size(); tries != 0 && busy(); --tries) {

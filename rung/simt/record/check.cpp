@@ -2,7 +2,7 @@
 // Checks of requests against shadow memory: data races and reads of uninitialized memory.
 //
 // Two accesses to a word race if at least one of them writes, they are not both atomic, and neither
-// happens before the other. A word's cell holds its last write and the reads since then.
+// happens before the other. A word's cells hold its last write and the reads since then.
 #include <algorithm>
 #include <bit>
 
@@ -11,7 +11,7 @@
 namespace rung::simt::record {
 namespace {
 
-constexpr std::uint32_t whole_word = 0xf;  // mask of its bytes
+constexpr std::uint32_t whole_word = 0xf;  // mask of a word's bytes
 
 }  // namespace
 
@@ -70,7 +70,7 @@ void Recorder::check_lanes(BlockRecord& block, WarpRecord& warp, Request& reques
     if (reach.is_read && left != 0 && units[next()] == units[lane]) {
       check_lane(reach, offset, lane);
       if (reach.wrote(offset, lane)) check_lane(reach, offset, next());
-      // A third and further readers do not change the cell.
+      // Readers after the second do not change the cell.
       reach.read_by_another_lane(offset, next());
       while (left != 0 && units[next()] == units[lane]) left &= left - 1;
       continue;
@@ -107,8 +107,8 @@ void Recorder::check_lane(const Reach& reach, std::size_t offset, std::uint32_t 
   }
 }
 
-/// Returns true for adjacent words, or one word, that all blocks read and none writes. Fast path of
-/// most requests.
+/// Returns true if all blocks read these adjacent words and none writes them. Fast path of most
+/// requests.
 bool Recorder::only_reads(const Reach& reach, std::size_t window, std::uint32_t first_unit,
                           std::uint32_t last_unit) {
   const int log_size = reach.request.step.log_size;
@@ -119,7 +119,7 @@ bool Recorder::only_reads(const Reach& reach, std::size_t window, std::uint32_t 
     if (reach.eras[chunk] != reach.era) return false;
   }
   const std::uint64_t* const reads = reach.reads;
-  std::uint64_t all = Cell::only_read;  // state with all bits set
+  std::uint64_t all = Cell::only_read;  // a state with all bits set
   for (std::size_t word = first / word_bytes; word * word_bytes < end; ++word) all &= reads[word];
   if (all != Cell::only_read) return false;
   return reach.initialized == nullptr || reach.initialized->all(first, bytes);
@@ -161,7 +161,7 @@ void Recorder::check_bytes(const Reach& reach, std::size_t word, std::uint32_t b
             state_of(other) == Cell::in_lanes ? Cell(other).lane_of(i).word() : other;
       }
     }
-    // Release: other threads that load this state see the cells of the bytes.
+    // Release order: threads that load this state also see the cells of the bytes.
     __atomic_store_n(&reads, Cell::in_bytes, __ATOMIC_RELEASE);
   }
   for (; bytes != 0; bytes &= bytes - 1) {
@@ -196,12 +196,12 @@ void Recorder::check_read(const Reach& reach, const Cells& cells, const Cell& me
   } else if (lacks_fence(reach.request, reach.block, write)) {
     report_proxy(*this, reach.request, side_of(me, false), side_of(write, true));
   }
-  // Later plain writes are not checked against atomic reads, since flags are reset without
+  // Later plain writes are not checked against atomic reads, since programs reset flags without
   // synchronization.
   if (reach.is_atomic) return;
   const Cell before(cells.read);
   Cell after = me;
-  // Two cells represent several readers: any writer differs from at least one.
+  // Two cells represent several readers: any writer differs from at least one of them.
   const auto add_to = [&](Cell::State several) {
     after.state = several;
     cells.other = before.word();
@@ -254,7 +254,9 @@ void Recorder::check_initialized(const Reach& reach, std::uint32_t thread, std::
   report_uninitialized(*this, reach.request,
                        reinterpret_cast<std::uintptr_t>(reach.memory + offset), reach.block,
                        thread);
-  if (!reach.is_read) reach.initialized->set(offset, bytes, true);  // reported once
+  if (!reach.is_read)
+    reach.initialized->set(offset, bytes, true);  // set, so that it is reported
+                                                  // once
 }
 
 }  // namespace rung::simt::record

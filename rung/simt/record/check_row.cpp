@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks adjacent words together. Consecutive lanes mostly access consecutive words, or one word,
-// whose cells differ only in the thread: one check then covers all of them, and the cells are
-// loaded and stored as vectors. Otherwise nothing is changed, and each lane is checked separately
-// (check.cpp).
+// and the cells of these words differ only in the thread: one check then covers all lanes, and the
+// cells are loaded and stored as vectors. Otherwise nothing is changed, and each lane is checked
+// separately (check.cpp).
 #include <algorithm>
 #include <atomic>
 
@@ -12,13 +12,13 @@ namespace rung::simt::record {
 
 /// Adjacent words accessed by consecutive lanes.
 struct Recorder::Together {
-  std::size_t word;   // the first
-  std::size_t words;  // their number
+  std::size_t word;   // first word
+  std::size_t words;  // number of words
   int log_words;      // 2^log_words words per lane, or
-  int log_lanes;      // 2^log_lanes lanes per word, each of which reads a part of it
+  int log_lanes;      // 2^log_lanes lanes per word, each reading a part of it
   std::uint64_t me;   // cell of the first lane's access
 
-  /// Calls f(i, cell) for each word with the cell of its lanes' access.
+  /// Calls f(i, cell) for each word, with the cell that its lane's access leaves.
   template <class F>
   [[gnu::always_inline]] void for_each(std::uint64_t first, F f) const {
     if (words == 1) {
@@ -32,7 +32,8 @@ struct Recorder::Together {
 };
 
 /// Summary of the cells of adjacent words: the first cell, the bits in which any cell differs from
-/// it (`differ`), and the bits in which any differs from the cell of its lane's access (`own`).
+/// the first (`differ`), and the bits in which any cell differs from the cell of its lane's access
+/// (`own`).
 struct Recorder::Common {
   std::uint64_t first, differ = 0, own = 0;
   [[nodiscard]] bool empty() const { return (first | differ) == 0; }
@@ -41,7 +42,7 @@ struct Recorder::Common {
   [[nodiscard]] bool alike() const {
     return !differ_in(Cell::state_bits | Cell::owner_bits | Cell::clock_bits);
   }
-  /// Returns true if each cell belongs to the thread that accesses the word now.
+  /// Returns true if each cell belongs to the thread that is accessing the word.
   [[nodiscard]] bool own_threads() const {
     return (own & (Cell::owner_bits | Cell::thread_bits)) == 0;
   }
@@ -51,7 +52,7 @@ struct Recorder::Common {
 std::uint32_t Recorder::known_to_all(const BlockRecord& block, const WarpRecord& warp) {
   std::uint32_t met = ~std::uint32_t{0};
   for (std::uint32_t lane = 0; lane < warp_lanes; ++lane) {
-    const std::uint32_t absent = (warp.launched >> lane & 1) - 1;  // all bits, or none
+    const std::uint32_t absent = (warp.launched >> lane & 1) - 1;  // all bits or none
     met = std::min(met, warp.synced[lane] | absent);
   }
   std::uint32_t known = met == 0 ? 0 : met - 1;
@@ -61,7 +62,7 @@ std::uint32_t Recorder::known_to_all(const BlockRecord& block, const WarpRecord&
   return known;
 }
 
-/// Returns true if the summary shows that the last writes happen before this access.
+/// Returns true if, by the summary, the last writes happen before this access.
 bool Recorder::after_writes(const Reach& reach, const Together& some, const Common& writes) {
   if (writes.empty()) return true;
   if (!writes.alike()) return false;
@@ -75,7 +76,7 @@ bool Recorder::after_writes(const Reach& reach, const Together& some, const Comm
          reach.both_atomic(write);
 }
 
-/// Returns true if the summary shows that all reads happen before this access.
+/// Returns true if, by the summary, all reads happen before this access.
 bool Recorder::after_reads(const Reach& reach, const Common& reads) {
   if (reads.empty()) return true;
   const Cell read(reads.first);
@@ -93,7 +94,7 @@ bool Recorder::after_reads(const Reach& reach, const Common& reads) {
   }
 }
 
-/// Adds the lanes as readers, as check_read() does. Returns false if the summary is insufficient.
+/// Adds the lanes as readers, as check_read() does. Returns false if the summary does not suffice.
 bool Recorder::add_readers(const Reach& reach, const Together& some, const Common& reads,
                            bool written) {
   std::uint64_t* const cells = reach.reads + some.word;
@@ -102,7 +103,7 @@ bool Recorder::add_readers(const Reach& reach, const Together& some, const Commo
     some.for_each(first, [&](std::size_t i, std::uint64_t me) { cells[i] = me; });
     return true;
   };
-  // Readers of parts of a word are only combined with readers of parts.
+  // Readers of parts of words are combined only with other such readers.
   const bool in_lanes = some.log_lanes != 0;
   const auto join_others = [&](Cell::State state) {
     const bool several = state_of(reads.first) == Cell::block;
@@ -152,8 +153,8 @@ bool Recorder::add_readers(const Reach& reach, const Together& some, const Commo
   return true;
 }
 
-/// Updates overwritten cells as check_overwritten() does. Returns false, with nothing changed, if
-/// the summary is insufficient.
+/// Updates overwritten cells as check_overwritten() does. Returns false, without any change, if the
+/// summary does not suffice.
 bool Recorder::keep_overwritten(const Reach& reach, const Together& some, const Common& writes) {
   std::uint64_t* const others = reach.others + some.word;
   const std::uint32_t state = state_of(writes.first);
@@ -229,7 +230,7 @@ bool Recorder::check_at_once(const Reach& reach, std::size_t offset, std::uint32
         reach.value(word + i, lane + static_cast<std::uint32_t>(i >> log_words),
                     i & ((std::size_t{1} << log_words) - 1));
   }
-  // Another OS thread that loads the cell must load this value or a later one.
+  // An OS thread that loads the cell must load this value or a later one.
   std::atomic_thread_fence(std::memory_order_release);
   some.for_each(some.me, [&](std::size_t i, std::uint64_t mine) { write_cells[i] = mine; });
   return true;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of writes. Two writes of one value to a word, such as a flag that many threads set, are
-// benign and common; values are therefore compared, per lane in instrumented code.
+// Checks of writes. Two writes of the same value to a word, such as a flag that many threads set,
+// are benign and common; values are therefore compared, per lane in instrumented code.
 #include "rung/simt/record/request_view.hpp"
 
 namespace rung::simt::record {
 namespace {
 
-/// Returns a reader other than the writing thread, and if possible of another warp or block.
+/// Returns a reader other than the writing thread, preferably of another warp or block.
 Cell other_reader(const Cell& read, const Cell& other, const Cell& me) {
   const bool same_block = read.owner == me.owner;
   bool own = same_block;
@@ -19,7 +19,7 @@ Cell other_reader(const Cell& read, const Cell& other, const Cell& me) {
 }  // namespace
 
 /// Keeps a plain write beside later atomic operations on the word, since later accesses may still
-/// race with it, until another plain write or a second reader takes the slot.
+/// race with it. Another plain write or a second reader replaces it.
 void Recorder::check_overwritten(const Reach& reach, const Cells& cells, const Cell& me) {
   const Cell write(cells.write);
   Cell earlier = write;
@@ -54,8 +54,8 @@ void Recorder::check_write(const Reach& reach, const Cells& cells, const Cell& m
         break;
     }
     if (!known) {
-      // If all warps of the block synchronized except the reader in `other`, it races; else the
-      // reader that differs from the writing thread.
+      // If all warps of the block have synchronized except the reader in `other`, this reader
+      // races; otherwise the reader that differs from the writing thread.
       const bool judged = read.state == Cell::block && reach.ordered_block(read);
       const Cell other = judged ? Cell(cells.other) : other_reader(read, Cell(cells.other), me);
       Side reader = side_of(read, false);
@@ -66,13 +66,13 @@ void Recorder::check_write(const Reach& reach, const Cells& cells, const Cell& m
     }
     cells.read = 0;
   }
-  // Another OS thread that has stored a cell has stored its value before.
+  // An OS thread that has stored a cell has stored the value before it.
   if (const std::uint64_t before = __atomic_load_n(&cells.write, __ATOMIC_ACQUIRE); before != 0) {
     const Cell write(before);
     const bool same_request = write.site == me.site && write.owner == me.owner &&
                               write.warp() == me.warp() && write.clock == me.clock;
-    // Two plain writes of one value are benign. The result of an atomic operation is not known to
-    // be equal, and the data of a copy has not arrived at its start.
+    // Two plain writes of the same value are benign. The result of an atomic operation is not known
+    // to be equal, and at the start of a copy its data has not arrived.
     const bool copies =
         me.state == Cell::copying && (write.state != Cell::copying || write.thread == me.thread);
     const bool differ = me.state == Cell::atomic || write.state == Cell::atomic ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes the machine instructions that tests of a condition consist of.
+// Decodes the machine instructions that make up the test of a condition.
 #include "rung/simt/record/condition.hpp"
 
 #include "rung/simt/record/source.hpp"
@@ -19,7 +19,7 @@ class Reader {
   /// Role of an instruction in a condition.
   enum class What { part, jump, other };
   What next() {
-    bool half = false;  // a 16-bit or SSE operand prefix
+    bool half = false;  // a 16-bit or SSE operand prefix was read
     for (; is_prefix(*at_); ++at_) half |= *at_ != thread_local_memory;
     bool wide = false;
     if ((*at_ & 0xf0) == 0x40) wide = (*at_++ & 8) != 0;
@@ -39,21 +39,21 @@ class Reader {
       case 0x63:  // mov, lea, movslq
         return operands(0);
       case 0x80:
-      case 0x83:  // add, and, sub, cmp with 8 bits
+      case 0x83:  // add, and, sub, cmp with an 8-bit immediate
         return simple_operation() ? operands(1) : What::other;
-      case 0x81:  // the same with 32 bits
+      case 0x81:  // add, and, sub, cmp with a 32-bit immediate
         return simple_operation() && !half ? operands(4) : What::other;
-      case 0xf6:  // test with 8 bits
+      case 0xf6:  // test with an 8-bit immediate
         return operation() == 0 ? operands(1) : What::other;
-      case 0xf7:  // the same with 32 bits
+      case 0xf7:  // test with a 32-bit immediate
         return operation() == 0 && !half ? operands(4) : What::other;
-      case 0xc7:  // mov of 32 bits
+      case 0xc7:  // mov of a 32-bit immediate
         return half ? What::other : operands(4);
       case 0x3c:
-      case 0xa8:  // cmp, test of al
+      case 0xa8:  // cmp, test of al with an immediate
         return skip(1);
       case 0x3d:
-      case 0xa9:  // cmp, test of eax
+      case 0xa9:  // cmp, test of eax with an immediate
         return half ? What::other : skip(4);
       default:
         break;
@@ -72,7 +72,7 @@ class Reader {
       case 0x28:
       case 0x6f:  // movss, movaps, movdqa
       case 0x57:
-      case 0xef:  // xorps, pxor: zero
+      case 0xef:  // xorps, pxor
       case 0xb6:
       case 0xb7:
       case 0xbe:
@@ -94,7 +94,7 @@ class Reader {
     at_ += bytes;
     return What::part;
   }
-  /// Decodes the ModRM byte and skips its displacement and `constant_bytes` of immediate.
+  /// Decodes the ModRM byte and skips its displacement and an immediate of `constant_bytes` bytes.
   What operands(int constant_bytes) {
     const int mode = *at_ >> 6, rm = *at_ & 7;
     ++at_;
@@ -111,13 +111,13 @@ class Reader {
 }  // namespace
 
 bool is_part_of_condition(std::uintptr_t site) {
-  constexpr int enough = 12;                // longer blocks are not tests
+  constexpr int enough = 12;                // maximum number of instructions of a test
   constexpr std::uintptr_t call_bytes = 5;  // size of the hook's call
   Reader reader(site);
   for (int i = 0; i < enough; ++i) {
     const Reader::What what = reader.next();
     if (what == Reader::What::part) continue;
-    // A test that begins a source statement is a separate condition.
+    // A test that begins a source statement belongs to a separate condition.
     return what == Reader::What::jump && !begins_statement(site - call_bytes, reader.position());
   }
   return false;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous copies: threads that may access the copied data.
+// Asynchronous copies: determines which threads may access the copied data.
 //
 // The data of a bulk copy is available to threads that have waited for its mbarrier, and to threads
-// that have synchronized with such a thread since; a block barrier behind the issuing thread does
-// not suffice. A block's copies are therefore numbered, the numbers are acquired as the clocks of
-// its warps are, and a copy's writes are recorded in shadow memory under its number.
+// that have synchronized with such a thread since; synchronizing with the issuing thread by a block
+// barrier does not suffice. A block's copies are therefore numbered, the numbers are acquired like
+// the clocks of its warps, and shadow memory records a copy's writes under its number.
 #include <memory>
 #include <utility>
 #include <vector>
@@ -25,7 +25,7 @@ void Recorder::copied(const Agent& agent, const void* address, std::size_t bytes
   known_.reset();
   generic_ = agent.generic;
   auto at = reinterpret_cast<std::uintptr_t>(address);
-  // When a copy lands, another thread may be running, or its thread may have exited.
+  // When a copy lands, another thread may be running, and the issuing thread may have exited.
   const auto warp = static_cast<std::size_t>(agent.warp - agent.block->warps.data());
   const Thread* const running =
       std::exchange(thread_, &agent.block->block->threads[warp * warp_lanes + agent.lane]);
@@ -62,7 +62,7 @@ Agent Recorder::start_copy(const Place& place) {
   if (!checking_) return started;
   launch_->sampling.give_up();  // fingerprints do not include accesses of bulk copies
   if (block_->copies.size() == Cell::max_clock) {
-    // Overflow of the copy number: the history is cleared, as on a clock overflow.
+    // Overflow of the copy number: clears the history, as a clock overflow does.
     launch_->new_era();
     for (const auto& block : block_->block->cluster->blocks) {
       ++block->record->era;

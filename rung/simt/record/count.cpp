@@ -9,9 +9,9 @@ namespace rung::simt::record {
 namespace {
 
 constexpr std::uint32_t banks = 32;
-constexpr int line_shift = 7;  // L1 lines
+constexpr int line_shift = 7;  // L1 lines of 128 bytes
 
-/// Returns the number of distinct values. Lanes mostly ascend, so that counting changes suffices.
+/// Returns the number of distinct values. Lanes mostly ascend; then counting the changes suffices.
 std::uint32_t distinct(const std::uint32_t* numbers, int count) {
   std::uint32_t changes = 1;
   std::uint32_t falls = 0;
@@ -28,12 +28,12 @@ std::uint32_t distinct(const std::uint32_t* numbers, int count) {
 
 constexpr int half_lanes = 16;
 
-/// Inclusive range of consecutive numbers.
+/// Inclusive range of consecutive integers.
 struct Range {
   std::uint64_t first, last;
 };
-/// Returns the range of units of 2^shift bytes that a half-warp touches, whose lanes are a constant
-/// stride of at most such a unit apart.
+/// Returns the range of units of 2^shift bytes that a half-warp touches. Its lanes must be a
+/// constant stride of at most one unit apart.
 Range parts_of_half(const Request& request, int half, int shift) {
   const auto part = [&](int lane) {
     return (request.step.base + (std::uint64_t{request.units[lane]} << request.step.log_size)) >>
@@ -44,12 +44,12 @@ Range parts_of_half(const Request& request, int half, int shift) {
   return {std::min(one, other), std::max(one, other)};
 }
 std::uint64_t size_of(const Range& range) { return range.last - range.first + 1; }
-/// Returns the size of the union of two ranges.
+/// Returns the number of units in the union of two ranges.
 std::uint64_t size_of_both(const Range& a, const Range& b) {
   const std::uint64_t first = std::max(a.first, b.first), last = std::min(a.last, b.last);
   return size_of(a) + size_of(b) - (first <= last ? last - first + 1 : 0);
 }
-/// Returns true if the lanes of each half-warp are at most 2^shift bytes apart.
+/// Returns true if adjacent lanes within each half-warp are at most 2^shift bytes apart.
 bool halves_within(const Request& request, int shift) {
   if (!request.halves) return false;
   const std::int64_t step = std::int64_t{request.stride} * (1 << request.step.log_size);
@@ -57,7 +57,7 @@ bool halves_within(const Request& request, int shift) {
 }
 
 /// Returns the number of aligned units of 2^shift bytes (sectors or larger) that the request
-/// touches. No access crosses a unit, since accesses are aligned and no larger.
+/// touches. No access crosses a unit, since accesses are aligned and not larger.
 std::uint32_t touched(const Request& request, int shift) {
   if (request.progression) {
     // A stride of at most one unit touches all units between the first and the last.
@@ -106,7 +106,7 @@ std::uint32_t distinct_units(const Request& request) {
   return distinct(units, count);
 }
 
-/// Returns the number of lanes that access the most popular address.
+/// Returns the number of lanes that access the most frequent address.
 std::uint32_t most_alike(Request& request) {
   if (request.progression && request.stride != 0) return 1;
   request.spread();
@@ -124,11 +124,11 @@ std::uint32_t most_alike(Request& request) {
 std::uint32_t sectors(const Request& request) { return touched(request, sector_shift); }
 
 /// Returns the wavefronts that these lanes need: the maximum number of distinct words per bank of
-/// shared memory. Atomic operations on one word are serialized.
+/// shared memory. Atomic operations (`each_alone`) on one word are serialized.
 std::uint32_t rounds(const Request& request, std::uint32_t lanes, bool each_alone) {
   const int log_size = request.step.log_size;
   const std::uint32_t words_each = log_size > 2 ? 1u << (log_size - 2) : 1;
-  // Most banks have a single word, however many lanes read it.
+  // Most banks have a single word, whatever the number of lanes that read it.
   std::uint32_t first_in[banks];
   std::uint32_t others[64];
   int count = 0;
@@ -159,11 +159,11 @@ std::uint32_t rounds(const Request& request, std::uint32_t lanes, bool each_alon
 
 struct Wavefronts {
   std::uint32_t all = 0;
-  std::uint32_t needed = 0;  // minimum over all layouts
+  std::uint32_t needed = 0;  // minimum over all address patterns
 };
 
-/// Returns true if each of these lanes reads the same address as the lane `apart` lanes away, if
-/// that lane is active.
+/// Returns true if each of these lanes reads the same address as lane (lane ^ apart), where both
+/// lanes are active.
 bool in_pairs(const Request& request, std::uint32_t lanes, int apart) {
   bool same = true;
   for_each_lane(lanes, [&](int lane) {
@@ -173,8 +173,8 @@ bool in_pairs(const Request& request, std::uint32_t lanes, int apart) {
   return same;
 }
 
-/// Counts wavefronts. Wide accesses are split: half-warps for 8 bytes, quarter-warps for 16. Two
-/// parts that are read in pairs share a wavefront (measured on an H200, see
+/// Counts wavefronts. Wide accesses are split: into half-warps for 8 bytes, quarter-warps for 16.
+/// Two parts whose lanes read in equal pairs share a wavefront (measured on an H200, see
 /// docs/counters-against-hardware.md).
 Wavefronts wavefronts(Request& request, bool read) {
   const bool alike = request.progression && !is_atomic(request.step.access);
@@ -220,7 +220,7 @@ Wavefronts wavefronts(Request& request, bool read) {
 
 }  // namespace
 
-/// Marks the request's sectors as read or written. Returns true if one of them is new.
+/// Marks the request's sectors as read or written. Returns true if any of them is new.
 bool Recorder::cover(Request& request, bool stores) {
   Coverage* const coverage = request.target.coverage;
   if (coverage == nullptr) return false;
@@ -298,15 +298,15 @@ void Recorder::count(WarpRecord& warp, Request& request, bool aligned) {
   }
   SiteCount& site = counts_[request.step.site_index];
   Counters& c = site.counters;
-  // Full warps skip popcount, which is a function call on CPUs without the instruction.
+  // Full warps skip popcount, a function call on CPUs without the instruction.
   const bool whole = request.lanes == ~std::uint32_t{0};
   const std::uint64_t lanes =
       whole ? banks : static_cast<std::uint64_t>(std::popcount(request.lanes));
   const std::uint64_t one = request.target.continues ? 0 : 1;
   const std::uint64_t bytes = lanes << request.step.log_size;
   c.active_lanes += lanes;
-  // The counts are inexact if one site has different sets of lanes in one list, as in a loop whose
-  // lanes have different trip counts.
+  // The counts are inexact if a site occurs with different sets of lanes in one list, as in a loop
+  // whose lanes have different trip counts.
   if (site.stretch != stretch_) {
     site.stretch = stretch_;
     site.lanes = request.lanes;

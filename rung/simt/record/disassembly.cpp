@@ -67,7 +67,8 @@ bool is_any(std::string_view word, std::initializer_list<std::string_view> words
   return false;
 }
 
-/// Adds floating-point operations of SSE, AVX and x87 instructions, per element of packed ones.
+/// Adds the floating-point operations of an SSE, AVX or x87 instruction; each element of a packed
+/// operand counts.
 void add_floating(std::string_view name, std::string_view operands, Arithmetic& sum) {
   if (!name.empty() && name.front() == 'v') name.remove_prefix(1);
   if (name.size() < 4) return;
@@ -102,7 +103,7 @@ void add_x87(std::string_view name, Arithmetic& sum) {
   if (verb == "fdiv" || name == "fsqrt") ++sum.divisions;
 }
 
-/// Returns true for integer arithmetic, logic and address computation, without stack maintenance.
+/// Returns true for integer arithmetic, logic and address computation, except on the stack pointer.
 bool is_integer(std::string_view name, std::string_view operands) {
   if (operands.find("%rsp") != std::string_view::npos && name != "lea") return false;
   const std::string_view bare =
@@ -112,7 +113,7 @@ bool is_integer(std::string_view name, std::string_view operands) {
   const auto is = [&](std::initializer_list<std::string_view> words) {
     return is_any(name, words) || is_any(bare, words);
   };
-  if (is({"xor"})) {  // of a register with itself: zeroing
+  if (is({"xor"})) {  // zeroing idiom: xor of a register with itself
     const std::size_t comma = operands.find(',');
     return comma == std::string_view::npos ||
            operands.substr(0, comma) != operands.substr(comma + 1);
@@ -122,7 +123,7 @@ bool is_integer(std::string_view name, std::string_view operands) {
              "sbb", "bsf", "bsr",  "shld", "shrd", "bswap", "popcnt", "tzcnt", "lzcnt", "andn"});
 }
 
-/// Returns true for functions of the math library, by the name that objdump shows for a call.
+/// Returns true for functions of the math library, given the name that objdump shows for a call.
 bool is_function(std::string_view called) {
   std::string_view name = called.substr(0, called.find_first_of("@+>"));
   if (name.ends_with("_finite")) name.remove_suffix(7);

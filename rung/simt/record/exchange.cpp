@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects masks of warp operations that name absent lanes, where that has consequences.
+// Detects masks of warp operations that name absent lanes, if this has consequences.
 //
 // Lanes that have exited need not participate, so a mask that names an absent lane is not an error
-// by itself. A lane that skips a call has not exited if it goes on to code that callers reach as
-// well: there is a branch around the call, not a return before it. A value read from an absent lane
-// is undefined in either case, and harmless until it is used: it is tracked through later shuffles
-// to a store or an atomic operation.
+// by itself. A lane that skips a call has not exited if it continues to code that callers reach as
+// well: it took a branch around the call instead of a return before it. A value read from an absent
+// lane is undefined in either case, and harmless until it is used: it is tracked through later
+// shuffles to a store or an atomic operation.
 #include "rung/simt/record/exchange.hpp"
 
 #include <algorithm>
@@ -22,11 +22,11 @@
 namespace rung::simt::record {
 namespace {
 
-/// Limit of the tracked values per lane: reductions alternate between a few variables.
+/// Maximum number of tracked values per lane: reductions alternate between a few variables.
 constexpr std::size_t kept_doubts = 4;
 constexpr std::size_t kept_skips = 8;
 
-/// Compares bits: a NaN equals itself, and -0 differs from 0.
+/// Compares bit patterns: a NaN equals itself, and -0 differs from 0.
 template <class T>
 bool is_sum_of(std::uint64_t value, std::uint64_t a, std::uint64_t b) {
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
@@ -37,9 +37,8 @@ bool is_sum_of(std::uint64_t value, std::uint64_t a, std::uint64_t b) {
   return equals(of(a) + of(b)) || equals(of(a) - of(b)) || equals(of(b) - of(a));
 }
 
-/// Returns true for results that reveal an undefined operand; false for a product with 0, a minimum
-/// or an AND.
-/// 0, a minimum or an AND.
+/// Returns true if the value is a result that reveals an undefined operand; false for a product
+/// with 0, a minimum or an AND.
 template <class Word>
 bool is_of_words(std::uint64_t value, std::uint64_t a, std::uint64_t b) {
   const auto word = static_cast<Word>(value), x = static_cast<Word>(a), y = static_cast<Word>(b);
@@ -47,7 +46,7 @@ bool is_of_words(std::uint64_t value, std::uint64_t a, std::uint64_t b) {
          (x > 1 && y > 1 && word == static_cast<Word>(x * y));
 }
 
-/// Returns the first doubt from which the value derives; null if there is none.
+/// Returns the first doubtful value from which `value` derives; null if there is none.
 const LaneExchanges::Doubt* find_doubt(const std::vector<LaneExchanges::Doubt>& doubts,
                                        std::uint64_t value, int bytes) {
   for (const LaneExchanges::Doubt& one : doubts) {
@@ -56,7 +55,7 @@ const LaneExchanges::Doubt* find_doubt(const std::vector<LaneExchanges::Doubt>& 
   return nullptr;
 }
 
-/// Returns the size of a value in bytes; shuffles pass narrow values as 64-bit words.
+/// Returns the size of a value in bytes; shuffles pass 4-byte values as 64-bit words.
 int bytes_of(std::uint64_t value) { return value >> 32 == 0 ? 4 : 8; }
 
 }  // namespace
@@ -115,8 +114,8 @@ void Recorder::waits_without(const BlockRecord& block, WarpRecord& warp) {
   if (first != nullptr) note_skip(warp, *first, warp.launched, callers, true);
 }
 
-/// Records the lanes of the mask that are missing at the call of the callers, of which `first` is
-/// one.
+/// Records the lanes of the mask that are missing at the callers' call; `first` is one of the
+/// callers.
 void Recorder::note_skip(WarpRecord& warp, const Thread& first, std::uint32_t mask,
                          std::uint32_t callers, bool barrier) {
   const std::uint32_t missing = mask & ~callers & warp.launched;
@@ -132,7 +131,7 @@ void Recorder::note_skip(WarpRecord& warp, const Thread& first, std::uint32_t ma
   warp.exchanges->skips.push_back({call, barrier, true, callers, missing, {}});
 }
 
-/// Completes the records of skipped calls once the list before the call has been processed.
+/// Completes the records of skipped calls when the list that precedes the call has been processed.
 void Recorder::end_skip(WarpRecord& warp) {
   if (warp.exchanges == nullptr || warp.exchanges->skips.empty()) return;
   std::vector<LaneExchanges::Skip>& skips = warp.exchanges->skips;
@@ -153,7 +152,7 @@ void Recorder::shuffled(const Warp& lanes, std::uint32_t mask, std::uint32_t cal
   if (!absent && warp.exchanges == nullptr) return;
   if (warp.exchanges == nullptr) warp.exchanges = std::make_unique<LaneExchanges>();
   LaneExchanges& exchanges = *warp.exchanges;
-  const LaneExchanges::Doubt* given[32] = {};  // per lane: doubt about the value that it sends
+  const LaneExchanges::Doubt* given[32] = {};  // per lane: doubt about the value it sends
   for (std::uint32_t left = callers; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
     const std::uint64_t value = shuffles[lane]->given;
@@ -238,7 +237,7 @@ std::string hexadecimal(std::uint32_t mask) {
 
 }  // namespace
 
-/// Returns a finding about this lane's call, whose other side is the consequence.
+/// Returns a finding about this lane's call; its other side is the consequence of the call.
 Finding Recorder::about_call(Kind kind, const BlockRecord& block, const WarpRecord& warp,
                              const LaneCall& call, int lane, std::uint16_t other) {
   Step step;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts of findings.
+// Text of findings.
 #include "rung/simt/record/findings.hpp"
 #include <algorithm>
 
@@ -19,8 +19,8 @@ bool writes(Access access) {
 
 namespace {
 
-/// Size of the red zone behind an allocation. It holds no data, so a kernel that accesses it may
-/// continue.
+/// Size of the red zone behind an allocation. It holds no data, so that a kernel may continue after
+/// accessing it.
 constexpr std::size_t harmless = 256;
 
 bool near_before(const void* address, const Region& region) {
@@ -91,8 +91,8 @@ std::uint32_t linear_thread(const Thread& thread) {
 
 namespace {
 
-/// Describes an offset out of bounds of `extent` bytes of shared memory. Dynamic and static memory
-/// are separate.
+/// Describes an offset outside shared memory (`extent` bytes), relative to its dynamic or its
+/// static part.
 std::string place_in_shared(const Launch& launch, std::size_t at, std::size_t extent) {
   const auto into = [](std::size_t offset, std::size_t size, const char* which) {
     return std::to_string(offset) + " bytes into the " + std::to_string(size) + " bytes of " +
@@ -108,11 +108,11 @@ std::string place_in_shared(const Launch& launch, std::size_t at, std::size_t ex
   return std::to_string(static_begin - at) + " bytes before the block's static shared memory";
 }
 
-/// Describes an address out of bounds of the block's shared memory. Returns "" if the address is
-/// far away, or closer to the given region of global memory.
+/// Describes an address outside the block's shared memory. Returns "" if the address is far away,
+/// or closer to the given region of global memory.
 std::string beside_shared(const Launch& launch, const Thread& thread, std::uintptr_t address,
                           std::size_t size, const Region* region) {
-  // A kernel may use dynamic shared memory without its launch providing any.
+  // A kernel may use dynamic shared memory although its launch provides none.
   std::uintptr_t near = size != 0 ? 64 << 10 : shared_room(launch) != 0 ? 4 << 10 : 0;
   const auto begin = reinterpret_cast<std::uintptr_t>(thread.block->shared);
   if (region != nullptr) {
@@ -133,8 +133,8 @@ std::string beside_shared(const Launch& launch, const Thread& thread, std::uintp
 
 void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t address,
                         const Region* region) {
-  // Skips the simulator's own functions, which may be instrumented: the linker keeps one copy of
-  // each.
+  // Skips the simulator's own functions, which may be instrumented, since the linker keeps one copy
+  // of each inline function.
   const Source& source = source_of(step.site);
   if (!source.of_a_kernel) return;
   const std::uint32_t bytes = 1u << step.log_size;
@@ -194,7 +194,7 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
   Finding finding = describe(kind, recorder, step, Where::global, thread.block->record->number,
                              linear_thread(thread));
   if (!shared.empty() || in_shared) finding.space = Space::shared;
-  // Host addresses are not related to any device array.
+  // Host addresses are unrelated to device arrays.
   const Region* const about = shared.empty() && !of_host ? nearest : nullptr;
   if (about != nullptr || finding.space == Space::shared) {
     name_object(recorder.launch().launch, finding, address, about, *thread.block);

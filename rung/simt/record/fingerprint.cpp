@@ -10,7 +10,7 @@
 namespace rung::simt::record {
 namespace {
 
-/// Odd weights per lane: weighted sums distinguish patterns of lanes.
+/// Odd weights per lane, so that weighted sums distinguish patterns of lanes.
 struct LaneWeights {
   std::uint64_t of[warp_lanes];
   constexpr LaneWeights() : of() {

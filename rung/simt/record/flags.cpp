@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags: releases by atomic or volatile writes behind a fence, acquires by reads.
+// Flags: an atomic or volatile write after a fence releases, a read acquires.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -14,11 +14,11 @@
 namespace rung::simt::record {
 namespace {
 
-/// Site of all fences: a mark in a warp's list, passed by one lane after another.
+/// Site of all fences, which are marks in a warp's list that lanes pass one after another.
 constexpr std::uintptr_t fence_site = place_bit | 1;
 
 constexpr std::size_t lock_count = 64;
-std::atomic<bool> locks[lock_count];  // lock of an address: by its hash
+std::atomic<bool> locks[lock_count];  // an address's lock is selected by its hash
 constinit thread_local std::atomic<bool>* held = nullptr;
 
 }  // namespace
@@ -56,7 +56,7 @@ void Recorder::fence(bool device) {
     if (warp_->pending_lanes == 0) warp_->pending = warp_->last_pending = nullptr;
   }
   warp_->fenced |= lane;
-  // Writes between the fence and the flag are not released by the flag.
+  // The flag does not release writes between the fence and the flag.
   warp_->fence_clock[thread_->lane] = clock_now();
   trace_entered_block();
   if (checking_) trace_slowly(0, fence_site, 0, Access::marker);
@@ -87,7 +87,7 @@ void Recorder::read_flag(std::uintptr_t flag, bool acquires) {
     return;
   }
   if (acquired != warp_->acquired || acquired_in_block != warp_->acquired_in_block) {
-    // Checks preceding accesses against the clocks before the acquire.
+    // Checks the preceding accesses with the clocks before the acquire.
     flush(*block_, *warp_, false);
     acquire(*block_, *warp_, acquired);
     acquire(*block_, *warp_, acquired_in_block);
@@ -113,8 +113,8 @@ void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access
   if (compares) note_guess(target, address);
   // An atomic function without a memory order is assumed to acquire: formally a fence is required,
   // but many programs omit it. A volatile read of global memory does not acquire: it bypasses
-  // caches for the flag itself, but a later plain read may return stale cached data, as about half
-  // of them do on an H200.
+  // caches only for the flag itself, and a later plain read may return stale cached data, as about
+  // half of such reads do on an H200.
   if (!is_store(access)) {
     const bool kept = access == Access::volatile_read && target.where == Where::global;
     const bool stated = order != unstated_order;

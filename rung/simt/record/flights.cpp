@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bulk stores in flight: from their issue until their thread has waited, they read shared memory
-// and write global memory, and conflicting accesses race with them.
+// Bulk stores in flight: from issue until their thread has waited, they read shared memory and
+// write global memory, and conflicting accesses race with them.
 //
-// Only the wait of the issuing thread orders a later access behind the store; barriers alone do
-// not. Accesses are checked when lists become requests, possibly after that wait: accesses of other
-// threads are then checked against the shadow cells that the wait has left, and those of the
+// Only a wait by the issuing thread orders a later access after the store; barriers alone do not.
+// Accesses are checked when lists become requests, possibly after the wait: accesses of other
+// threads are then checked against the shadow cells that the wait has left, and accesses of the
 // issuing thread are ordered by marks in its list.
 #include <algorithm>
 
@@ -36,7 +36,7 @@ std::uint32_t Recorder::take_off(const Place& place, const void* from, const voi
   if (!checking_) return 0;
   launch_->sampling.give_up();
   trace_slowly(0, issue_site, 0, Access::marker);
-  // Limit of the bulk stores kept per block; the oldest are dropped.
+  // Maximum number of bulk stores kept per block; the oldest are dropped.
   constexpr std::size_t kept_flights = 256;
   if (block_->flights.size() >= kept_flights) block_->flights.erase(block_->flights.begin());
   FlightOrder& order = block_->flight_orders[thread_index()];
@@ -107,7 +107,8 @@ void Recorder::check_flights(const BlockRecord& block, const WarpRecord& warp, R
                      static_cast<std::uint32_t>(warp_lanes);
   const std::uint32_t clock = warp.clock + request.step.clock;
   const std::size_t bytes = std::size_t{1} << request.step.log_size;
-  const bool early = request.copy != 0 || is_by_engine(access);  // checked at once, not from a list
+  const bool early = request.copy != 0 || is_by_engine(access);  // checked immediately, not from a
+                                                                 // list
   request.spread();
   for (const Flight& flight : block.flights) {
     if (reads && !flight.writes) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hooks that g++ -fsanitize=thread calls at each access of an instrumented file, in place of
+// Hooks that g++ -fsanitize=thread calls at each access of an instrumented file; they replace
 // libtsan. They are part of each binary with kernels and have hidden visibility, so that a program
 // under the real sanitizer never calls them. They must not throw.
 #include <atomic>
@@ -24,8 +24,8 @@ extern "C" void rung_simt_bad_index(const char* file, int line, const char* arra
 extern "C" void rung_simt_volatile_read(const void* address, std::size_t bytes, const void* site);
 extern "C" void rung_simt_volatile_write();
 
-// Aligned, a hook's 20 instructions occupy two cache lines of code instead of three, which saves a
-// fifth of the time of a naive matrix product.
+// Alignment makes a hook's 20 instructions occupy two cache lines of code instead of three, which
+// saves a fifth of the run time of a naive matrix product.
 #define RUNG_HOOK extern "C" __attribute__((visibility("hidden"), used, aligned(64)))
 
 namespace {
@@ -34,10 +34,11 @@ std::uintptr_t number(const volatile void* address) {
   return reinterpret_cast<std::uintptr_t>(address);
 }
 
-/// Records an access of any size and alignment, split as the GPU's compiler would.
+/// Records an access of any size and alignment, split into the accesses that a GPU compiler would
+/// emit.
 __attribute__((noinline)) void trace_range(std::uintptr_t address, std::size_t bytes,
                                            std::uintptr_t site, Access access) {
-  if (access == Access::write) keep_value();  // the parts are written after all hooks
+  if (access == Access::write) keep_value();  // the parts are written only after all hooks
   while (bytes != 0) {
     int log_size = 2;
     while (log_size > 0 && (address % (1u << log_size) != 0 || bytes < (1u << log_size))) {
@@ -49,7 +50,7 @@ __attribute__((noinline)) void trace_range(std::uintptr_t address, std::size_t b
   }
 }
 
-/// Records accesses of host code, off the fast path of kernels.
+/// Reports an access by host code; not on the fast path of kernels.
 __attribute__((noinline, cold)) void host_touch(void* p, std::size_t bytes, HostAccess access,
                                                 const void* behind) {
   rung::simt::record::watch_host(number(p), bytes, access, behind);
@@ -65,7 +66,8 @@ __attribute__((noinline)) void host_write(void* p, const void* behind) {
 
 }  // namespace
 
-// Instantiated once per size; the site is the hook's return address. Names are the compiler's.
+// Instantiated once per size; the site is the hook's return address. The compiler dictates the
+// names.
 // NOLINTBEGIN(readability-identifier-naming)
 #define RUNG_HOOKS_OF_SIZE(bytes, log_size)                                              \
   RUNG_HOOK void __tsan_read##bytes(void* p) {                                           \
@@ -136,7 +138,7 @@ RUNG_HOOK void __tsan_write_range(void* p, std::size_t bytes) {
   trace_range(number(p), bytes, number(__builtin_return_address(0)), Access::write);
 }
 
-// -fsanitize=bounds: descriptors of the location, the array's type and the index's type.
+// Descriptors of -fsanitize=bounds: location, array type and index type.
 struct IndexType {
   std::uint16_t kind, bits;  // for integers: twice log2 of the width, plus 1 if signed
   char name[1];
@@ -154,7 +156,7 @@ RUNG_HOOK void __ubsan_handle_out_of_bounds(const BadIndex* at, std::uintptr_t i
   rung_simt_bad_index(at->file, static_cast<int>(at->line), at->array->name, value);
 }
 
-// Hook of -fsanitize=alignment, if enabled: an access through a misaligned pointer. A float4 of
+// Hook of -fsanitize=alignment, if enabled, for an access through a misaligned pointer. A float4 of
 // which only parts are used is read in parts, each of which is aligned.
 struct MisalignedUse {
   const char* file;
@@ -172,7 +174,7 @@ RUNG_HOOK void __ubsan_handle_type_mismatch_v1(const MisalignedUse* use, void* p
 // Hook of -fsanitize-coverage=trace-pc, at the start of each basic block.
 RUNG_HOOK void __sanitizer_cov_trace_pc() { trace_block(number(__builtin_return_address(0))); }
 
-// Required, without effect.
+// Hooks that must exist but have no effect.
 RUNG_HOOK void __tsan_init() {}
 RUNG_HOOK void __tsan_func_entry(void*) {}
 RUNG_HOOK void __tsan_func_exit() {}

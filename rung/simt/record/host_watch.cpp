@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selects host accesses that are reported to the launcher.
+// Callback for host accesses that a launcher observes.
 #include "rung/simt/record/host_watch.hpp"
 
 namespace rung::simt::record {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data that the workers of one launch record together.
+// Data of a recorded launch that its workers share.
 #include "rung/simt/record/launch_record.hpp"
 
 #include <algorithm>
@@ -122,7 +122,7 @@ void LaunchRecord::finish() {
     ranges_.mark_initialized(!sampling.regular());
     if (launch.summary != nullptr) {
       launch.summary->blocks_left_out = left_out;
-      // Scaled to the requests of all blocks.
+      // Extrapolated to all blocks.
       launch.summary->requests *= sampling.blocks() / (sampling.blocks() - left_out);
     }
   }

@@ -11,8 +11,8 @@
 namespace rung::simt::record {
 namespace {
 
-/// Thread-local variables of the program, among them file-scope shared variables, of which only the
-/// common extent is known.
+/// Thread-local variables of the program, including file-scope shared variables. Only their common
+/// extent is known.
 struct OwnVariables {
   const void* begin = nullptr;
   std::size_t bytes = 0;
@@ -39,7 +39,7 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
   const auto set = [&](Where where, const void* begin, std::size_t size) {
     target.where = where;
     step.base = reinterpret_cast<std::uintptr_t>(begin);
-    // Units have 32 bits: of larger memory, a window of 2^31 bytes around the address is used.
+    // Units have 32 bits: in larger memory, the step covers a 2^31-byte window around the address.
     constexpr int window = 31;
     const std::uint64_t skipped = (address - step.base) >> window << window;
     step.base += skipped;
@@ -50,7 +50,7 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
   const auto within = [&](const void* begin, std::size_t size) {
     return address - reinterpret_cast<std::uintptr_t>(begin) < size;
   };
-  // Null if the thread has ended and a copy lands on its behalf.
+  // Null if the thread has ended and its copy lands.
   const Fiber* const stack = thread_->fiber;
   if (stack != nullptr && within(stack->bottom, stack->size) &&
       set(Where::local, stack->bottom, stack->size)) {
@@ -102,7 +102,8 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
       return;
     }
   }
-  // Out of bounds or unknown: the step matches no later access, so that each one is looked up.
+  // Out of bounds or unknown: the step matches no later access, so that each later access is looked
+  // up.
   target.where = Where::nowhere;
   step.base = address;
   step.last_unit = 0;

@@ -15,7 +15,7 @@
 namespace rung::simt::record {
 namespace {
 
-/// Returns a key of a word and the accessing lane.
+/// Returns a key of the word and the accessing lane.
 std::uint64_t key_of(const Step& step, std::uint32_t unit, std::uint32_t lane) {
   const std::uint64_t address = step.base + (std::uint64_t{unit} << step.log_size);
   return address / word_bytes * warp_lanes + lane;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports accesses to registered memory without permission for the kernel.
+// Reports accesses to registered memory that the kernel has no permission for.
 #include <cinttypes>
 #include <cstdio>
 #include <memory>
@@ -45,7 +45,7 @@ bool is_host_memory(std::uintptr_t address, const Region* nearest) {
 
 namespace {
 
-/// Reports the access and returns the message with which the launch fails.
+/// Reports the access and returns the message of the launch's failure.
 std::string tell_denied(Recorder& recorder, const Step& step, const Memory& memory, bool reads) {
   const Thread& thread = recorder.thread();
   const Kind kind = reads ? Kind::read_only : Kind::out_of_bounds;

@@ -2,10 +2,10 @@
 // Happens-before edges of mbarrier waits.
 //
 // A wait by parity returns if the last completed phase has that parity. If the thread has already
-// acquired such a phase, the wait may have returned because of it and orders nothing, even if more
-// phases are complete in this run. Otherwise the wait acquires the phase after the last acquired
-// one. The result is therefore independent of the order of threads, and a parity that is flipped
-// too rarely is detected under every order.
+// acquired such a phase, the wait may have returned because of that phase and establishes no
+// ordering, even if more phases are complete in this run. Otherwise the wait acquires the phase
+// after the last acquired one. The result is therefore independent of the order of threads, and a
+// parity that is flipped too rarely is detected under every order.
 #include <algorithm>
 #include <utility>
 
@@ -20,8 +20,8 @@ namespace rung::simt::record {
 namespace {
 
 constexpr std::uintptr_t lesson_site = place_bit | 5;
-/// Limit of the kept phases. A thread that is further behind is assumed to have acquired older
-/// ones.
+/// Maximum number of kept phases. A thread further behind is assumed to have acquired the older
+/// phases.
 constexpr std::size_t kept_phases = 8;
 
 }  // namespace
@@ -38,8 +38,8 @@ void Recorder::completed(Block& owner, const void* object, std::uint32_t parity)
   meeting.last_parity = parity;
 }
 
-/// Returns true if the running thread has acquired all of `clock`; for other lanes of its own warp,
-/// through their convergence or a synchronization object.
+/// Returns true if the running thread has acquired all of `clock`. Clocks of other lanes of its own
+/// warp are acquired by convergence or through a synchronization object.
 bool Recorder::knows(const VectorClock& clock, const Clocks& known,
                      const VectorClockRef& remote) const {
   const auto own = static_cast<std::size_t>(warp_ - block_->warps.data());
@@ -59,7 +59,7 @@ bool Recorder::knows(const VectorClock& clock, const Clocks& known,
   return true;
 }
 
-/// Returns the clocks of the running thread's warp at the beginning of its list.
+/// Returns the acquired clocks of the running thread's warp at the start of its list.
 const Clocks& Recorder::known_before() const {
   return warp_->lessons.empty() ? warp_->known : warp_->known_before;
 }
@@ -67,7 +67,8 @@ const VectorClockRef& Recorder::remote_before() const {
   return warp_->lessons.empty() ? warp_->remote : warp_->remote_before;
 }
 
-/// Returns true if the running thread has waited for this vector clock since its list began.
+/// Returns true if the running thread has acquired this vector clock by a wait since its list
+/// began.
 bool Recorder::heard(const VectorClockRef& told) const {
   return std::any_of(
       warp_->lessons.begin(), warp_->lessons.end(),
@@ -94,7 +95,7 @@ void Recorder::waited(Block& owner, const void* object, std::uint32_t parity, bo
       const bool stale = known_parity == (parity & 1);
       if (stale && known == 0) return;
       if (stale) {
-        // Another lane of the warp may just have acquired this phase; this lane acquires it too.
+        // Another lane of the warp may have just acquired this phase; this lane acquires it too.
         told = phases[known - 1];
       } else if (known < phases.size()) {
         told = phases[known];
@@ -118,8 +119,8 @@ void Recorder::waited(Block& owner, const void* object, std::uint32_t parity, bo
   acquire_own_lanes(told);
 }
 
-/// Resets the warp's clocks to those at the list's first step, from where they follow the marks.
-/// Returns the clocks at the end of the list in `known` and `remote`.
+/// Resets the warp's clocks to those at the list's first step; pass_lessons() then advances them at
+/// marks. Returns the clocks at the end of the list in `known` and `remote`.
 void Recorder::begin_lessons(WarpRecord& warp, Clocks& known, VectorClockRef& remote) {
   known = std::exchange(warp.known, warp.known_before);
   remote = std::exchange(warp.remote, warp.remote_before);
@@ -158,7 +159,7 @@ void Recorder::told_by_copy(Block& owner, const void* object, const Place& place
   const auto at = owner.record->objects.find(object);
   if (at == owner.record->objects.end()) return;
   Synchronizer::Init& init = at->second.init;
-  // Accesses by other threads are ordered or race.
+  // Accesses by other threads are ordered, or are reported as races.
   if (init.warp != warp_ || init.lane != thread_->lane) return;
   if (warp_->synced[thread_->lane] <= init.clock) report_init(at->second, place);
   init = {};

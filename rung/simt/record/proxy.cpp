@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The asynchronous proxy, through which bulk copies and tensor cores access shared memory and bulk
-// copies access global memory. A thread's writes are visible to it only after a fence.proxy.async
-// by the writer, or by a thread that has acquired the write.
+// The asynchronous proxy, through which bulk copies and tensor cores access memory. A thread's
+// writes are visible to it only after a fence.proxy.async by the writer, or by a thread that has
+// acquired the write.
 #include <algorithm>
 
 #include "rung/simt/record/operations.hpp"
@@ -11,7 +11,7 @@
 namespace rung::simt::record {
 namespace {
 
-/// Site of all fence.proxy.async, which are marks in the list as thread fences are.
+/// Site of all fence.proxy.async, which are marks in the list like thread fences.
 constexpr std::uintptr_t proxy_fence_site = place_bit | 3;
 
 }  // namespace
@@ -22,7 +22,8 @@ void Recorder::proxy_fence() {
   const std::uint8_t lane = thread_->lane;
   warp_->proxy_clock[lane] = clock_now();
   join(block_->proxy_known, warp_->known);
-  // Accesses of the fence's own warp are acquired up to the lane's last convergence.
+  // Accesses of the fence's own warp are acquired up to the lane's last convergence with other
+  // lanes.
   if (warp_->synced[lane] != 0) {
     std::uint32_t& known = block_->proxy_known[own];
     known = std::max(known, warp_->synced[lane] - 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts of races, and their advice if the source is unknown.
+// Text of races, and advice for races whose source code is unknown.
 #include <string>
 #include <utility>
 
@@ -11,7 +11,7 @@
 namespace rung::simt::record {
 namespace {
 
-/// Returns a finding of a race between the two sides, with source locations.
+/// Returns a finding of a race between the two sides, with their source locations.
 Finding race_between(Recorder& recorder, const Request& request, const Side& here,
                      const Side& there) {
   LaunchRecord& record = recorder.launch();
@@ -37,7 +37,7 @@ Racers racers_of(const Launch& launch, const Side& here, const Side& there) {
 }
 
 /// Returns true if the access is the read of a bulk store that the running thread issues. Tensor
-/// cores read in the same way.
+/// cores read through the same kind of access.
 bool stores_in_bulk(const Recorder& recorder, const Request& request) {
   return request.step.access == Access::engine_read && recorder.thread().bulk_stores > 0;
 }
@@ -83,12 +83,12 @@ void report_race(Recorder& recorder, const Request& request, std::uintptr_t addr
                  Side there) {
   const Side& read = here.writes ? there : here;
   const Side& write = here.writes ? here : there;
-  // The read may be an optimistic read of this memory.
+  // The read may be optimistic (optimistic_read.cpp).
   const bool held = !read.writes && !read.atomic && write.atomic;
   const GuessPlace guess = read.of_many ? 0 : place_of_guess(request.target.region, read.site);
   const GuessPlace where_read = held ? guess : 0;
   const Racers racers = racers_of(recorder.launch().launch, here, there);
-  // Advice depends on all racers at the two sites, so each combination of racers is reported.
+  // The advice depends on all racers at the two sites, so each combination of racers is reported.
   if (!recorder.is_news(Kind::race, here.site, there.site, where_read, number_of(racers))) return;
   const bool first = recorder.is_news(Kind::race, here.site, there.site, where_read);
   Finding finding = race_between(recorder, request, here, there);

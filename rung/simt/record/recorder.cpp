@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorder: events of launches and blocks.
+// Recorder: start and end of launches and blocks.
 #include "rung/simt/record/recorder.hpp"
 
 #include <algorithm>
@@ -54,7 +54,7 @@ void Recorder::begin(LaunchRecord& launch) {
 void Recorder::end() {
   tracer.last = nullptr;
   warp_ = nullptr;
-  // Grown in multiples of whole warps.
+  // Converts accesses per thread to requests of whole warps, rounding up.
   for (SiteCount& one : counts_) {
     one.counters.local_requests = (one.local_accesses + warp_lanes - 1) / warp_lanes;
   }
@@ -123,7 +123,7 @@ void Recorder::prepare(Block& block) {
     }
     record.initialized.set(0, shared_room(launch_->launch), false);
   }
-  warp_ = nullptr;  // may be that of this block's previous use
+  warp_ = nullptr;  // may belong to the previous use of this block
 }
 
 bool Recorder::is_news(Kind kind, std::uint16_t site, std::uint16_t other, GuessPlace there,

@@ -15,8 +15,8 @@
 namespace rung::simt::record {
 namespace {
 
-/// Regions by their first byte, guarded by a lock: a kernel locks it at most once per request, and
-/// only if the memory differs from that of the previous request.
+/// Regions by their first byte, guarded by a mutex. A kernel locks it at most once per request, and
+/// only if the request accesses other memory than the previous one.
 struct Registry {
   using Regions = std::map<const std::byte*, std::unique_ptr<Region>, std::less<>>;
   std::mutex mutex;
@@ -28,7 +28,7 @@ struct Registry {
   std::uint64_t registered = 0;
 };
 Registry& registry() {
-  static Registry& table = *new Registry;  // never destroyed: tensors may be static
+  static Registry& table = *new Registry;  // never destroyed, since tensors may be static
   return table;
 }
 
@@ -39,7 +39,7 @@ Region* find_in(const Registry::Regions& regions, const std::byte* address) {
   return address < region->end() || address == region->begin() ? region : nullptr;
 }
 
-/// Limit of the freed regions whose addresses are remembered.
+/// Maximum number of freed regions that are kept to detect use after free.
 constexpr std::size_t max_freed = 16384;
 
 void forget_contents(Region& freed) {
@@ -100,8 +100,8 @@ void register_memory(Memory memory) {
   region->memory = std::move(memory);
   const std::lock_guard lock(all.mutex);
   region->serial = ++all.registered;
-  // Forgets freed regions that overlap this one. They are disjoint, since each was registered after
-  // its predecessors had been freed.
+  // Forgets freed regions that overlap the new one. Freed regions are disjoint, since each was
+  // registered after those it overlapped had been freed.
   auto old = all.freed.upper_bound(begin);
   if (old != all.freed.begin() && std::prev(old)->second->end() > begin) --old;
   while (old != all.freed.end() && old->first < region->end()) {
@@ -189,7 +189,7 @@ void forget_history() {
   const std::lock_guard lock(all.mutex);
   all.freed.clear();
   all.replaced.clear();
-  all.program.clear();  // objects may have been unloaded
+  all.program.clear();  // loaded objects may have been unloaded
   for (auto& [begin, region] : all.live) {
     region->shadow = Shadow();
     region->initialized = Initialized();
@@ -214,7 +214,7 @@ void expect_no_release() {
 
 namespace {
 
-/// Calls f(initialized, offset, bytes) for the part of the range in live memory.
+/// Calls f(initialized, offset, bytes) on the part of the range in live memory.
 template <class F>
 void with_initialized(const void* begin, std::size_t bytes, F f) {
   if (!checking() || bytes == 0) return;
@@ -268,7 +268,7 @@ bool never_written(const void* begin, std::size_t bytes) {
 void copy_initialized(const void* to, const void* from, std::size_t bytes) {
   const auto* begin = static_cast<const std::byte*>(from);
   with_initialized(to, bytes, [&](Initialized& map, std::size_t offset, std::size_t count) {
-    // Live regions only: host memory may reuse the addresses of freed ones.
+    // Searches live regions only: host memory may reuse the addresses of freed regions.
     const Region* source = find_in(registry().live, begin);
     if (source == nullptr || !source->initialized) {
       map.set(offset, count, true);

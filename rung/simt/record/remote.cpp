@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects accesses to the shared memory of another block of the cluster that may have exited: each
-// access must happen before the exit of the owning block under every order of threads.
+// Detects accesses to the shared memory of a block of the cluster that may have exited: each access
+// must happen before the exit of the owning block under every order of threads.
 #include "rung/simt/record/finding_text.hpp"
 #include "rung/simt/record/findings.hpp"
 #include "rung/simt/record/recorder.hpp"
@@ -33,7 +33,7 @@ void Recorder::note_remote(const BlockRecord& block, const WarpRecord& warp,
 
 void Recorder::end_remote(BlockRecord& block) {
   if (block.remote_uses.empty()) return;
-  bool waits = false;  // some thread waits for the cluster barrier at which it last arrived
+  bool waits = false;  // some thread has waited at the cluster barrier since its last arrival
   for (const Thread& thread : block.block->threads) waits |= !thread.at_cluster;
   for (const RemoteUse& use : block.remote_uses) {
     bool known = false;

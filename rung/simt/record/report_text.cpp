@@ -139,7 +139,7 @@ std::string mean_lanes(const Counters& c) {
              : std::to_string(static_cast<double>(c.active_lanes) / static_cast<double>(requests));
 }
 
-/// Returns the floating-point operations by kind.
+/// Returns the floating-point operations by kind, as JSON fields.
 Fields operations(const Arithmetic& a) {
   Fields out;
   out.number("total", a.operations()).number("additions", a.additions);
@@ -164,8 +164,8 @@ std::string ratio(std::uint64_t of, std::uint64_t by) {
   return std::to_string(static_cast<double>(of) / static_cast<double>(by));
 }
 
-/// Returns the bytes of global memory per level: requested by threads, moved in whole sectors, and
-/// compulsory for any cache size.
+/// Formats the bytes of global memory at three levels: requested by threads, moved in whole
+/// sectors, and compulsory for any cache size.
 std::string levels(const Work& work) {
   constexpr std::uint64_t sector = 32;
   const Counters& c = work.totals;
@@ -183,7 +183,7 @@ std::string levels(const Work& work) {
   return out.whole();
 }
 
-/// Returns the counters of the cache model; null if a launch was too large to replay.
+/// Formats the counters of the cache model; "null" if a launch was too large to replay.
 std::string caches(const Work& work) {
   if (!work.caches_known) return "null";
   const Counters& c = work.totals;
@@ -200,8 +200,8 @@ std::string caches(const Work& work) {
   return out.whole();
 }
 
-/// Returns the imbalance: basic blocks entered by the busiest block and warp over the mean; null if
-/// unknown.
+/// Formats the imbalance: basic blocks entered by the busiest block and warp over the mean; "null"
+/// if unknown.
 std::string balance(const Work& work) {
   const auto real = [](double value) { return value == 0 ? "null" : std::to_string(value); };
   Fields out;
@@ -210,7 +210,7 @@ std::string balance(const Work& work) {
   return out.whole();
 }
 
-/// Returns the causes of waiting, by which `rung explain` bounds the time.
+/// Formats the causes of stalls, from which `rung explain` derives a bound on the run time.
 std::string waits(const Waits& w) {
   Fields longest;
   longest.number("memory", w.longest.memory).number("cache", w.longest.cache);

@@ -22,7 +22,8 @@ void look_for_progression(Request& request) {
 
 }  // namespace
 
-/// Sets `halves` if each half-warp is a progression of the same stride. All lanes are active.
+/// Sets `halves` if both half-warps are progressions with the same stride. All lanes must be
+/// active.
 void RequestList::look_for_halves(Request& request) {
   constexpr std::uint32_t half = warp_lanes / 2;
   const std::uint32_t* const units = request.units;
@@ -60,14 +61,14 @@ std::uint32_t RequestList::insert(std::uint32_t index, std::uintptr_t site) {
       linear_ = false;
     }
     // A gap, which matches no access, separates steps that are adjacent in memory but not
-    // successors.
+    // consecutive.
     steps_[at++].site = 0;
   }
   Step& step = steps_[at];
   step.site = site;
   step.next = 0;
   if (!linear_) {
-    steps_[at + 1].site = 0;  // leftover steps are not in a list
+    steps_[at + 1].site = 0;  // separates leftover steps from the list
     step.next = steps_[index].next;
     steps_[index].next = at;
   }
@@ -77,7 +78,7 @@ std::uint32_t RequestList::insert(std::uint32_t index, std::uintptr_t site) {
   return at;
 }
 
-/// Transposes four rows: units by lane to units by step.
+/// Transposes the units of four steps at a time from lane-major to step-major order.
 void RequestList::turn(const std::uint32_t* units, std::uint32_t (*steps)[warp_lanes]) {
   for (std::size_t lane = 0; lane < warp_lanes; lane += 4) {
     Vector rows[4];
@@ -100,8 +101,8 @@ void RequestList::turn(const std::uint32_t* units, std::uint32_t (*steps)[warp_l
 void RequestList::take(std::uint32_t group) {
   taken_ = group;
   std::uint32_t* const units = units_.get() + std::size_t{group} * group_steps;
-  // Fast path: all lanes are active and their units are a progression. An inactive lane can pass
-  // only as the first or last: valid units are below 2^31.
+  // Fast path: all lanes are active and their units are a progression. An inactive lane passes this
+  // test only as the first or last lane, since valid units are below 2^31.
   for (std::uint32_t half = 0; half < group_steps; half += 4) {
     std::uint32_t* next = units + half;
     const auto load = [&] {
@@ -147,7 +148,7 @@ void RequestList::gather(std::uint32_t index, Request& request) {
     }
     std::memcpy(request.units, group_.units[i], sizeof(request.units));
   } else {
-    // In a nonlinear list, adjacent steps are not successors.
+    // In a nonlinear list, adjacent steps are not consecutive.
     std::uint32_t* unit = units_.get() + index;
     for (std::size_t lane = 0; lane < warp_lanes; ++lane) {
       request.units[lane] = unit[lane * row];

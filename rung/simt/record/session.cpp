@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Begin, end and results of a session.
+// Start, end and results of a session.
 #include "rung/simt/record/session.hpp"
 
 #include <algorithm>
@@ -21,12 +21,12 @@ constinit std::atomic<unsigned> mode{0};
 
 namespace {
 
-/// Limit of the number of reported findings.
+/// Maximum number of reported findings.
 constexpr std::size_t max_findings = 1000;
 
 using Sites = std::unordered_map<std::uintptr_t, SiteCount>;
 
-/// Counts of a kernel, by site until the session ends, since looking up source lines is slow.
+/// Counts of a kernel, by site until the session ends, because looking up source lines is slow.
 struct Counted {
   Kernel kernel;
   Sites sites;
@@ -40,15 +40,16 @@ struct Session {
   Report report;
   std::vector<Counted> counted;
   std::unordered_map<const void*, std::size_t> kernels;  // by code address
-  std::atomic<std::uint64_t> added = 0;                  // number of findings, repetitions included
+  std::atomic<std::uint64_t> added = 0;                  // number of findings, including
+                                                         // repetitions
 };
 Session& session() {
   static Session& one = *new Session;
   return one;
 }
 
-/// Returns true for equal findings. The order of the sides of a race or divergent barrier does not
-/// matter.
+/// Returns true for equal findings, regardless of the order of the sides of a race or a divergent
+/// barrier.
 bool same(const Finding& a, const Finding& b) {
   if (a.kind != b.kind || a.space != b.space) return false;
   const auto here = [](const Finding& f) { return std::tie(f.file, f.line); };
@@ -62,7 +63,8 @@ std::uint64_t volume(const dialect::dim3& extent) {
   return std::uint64_t{extent.x} * extent.y * extent.z;
 }
 
-/// Returns the counters of the branch that ends a basic block; zeros if it has a single successor.
+/// Returns the counters of the branch that ends a basic block; zeros if the block has one
+/// successor.
 Counters branch_of(const SiteCount& count, bool both_ways) {
   Counters branch;
   branch.branches = both_ways ? count.ways : 0;
@@ -70,7 +72,7 @@ Counters branch_of(const SiteCount& count, bool both_ways) {
   return branch;
 }
 
-/// Returns the source location of the branch, usually just before the next block.
+/// Returns the source location of the branch that ends `block`, usually just before the next block.
 const Source& source_of_branch(std::uintptr_t block, const std::set<std::uintptr_t>& blocks) {
   const Source& begin = source_of(block);
   const auto next = blocks.upper_bound(block);
@@ -89,7 +91,8 @@ Visits visits_of(const Sites& sites) {
   return visits;
 }
 
-/// Adds the arithmetic. Requires the counts of all launches, which cover the kernel's code.
+/// Adds the arithmetic. Requires the counts of all launches, which together cover the kernel's
+/// code.
 void add_arithmetic(Counted& counted, std::map<std::pair<std::string, int>, Line>& lines) {
   Kernel& kernel = counted.kernel;
   const Visits visits = visits_of(counted.sites);
@@ -149,13 +152,13 @@ void add_lines(Counted& counted) {
     for (const auto& [site, count] : counted.each[i]) {
       if (!source_of(site).of_a_kernel) continue;
       counted.kernel.each[i].totals += count.counters;
-      // Only all launches together show whether a block ends in a branch.
+      // Only the counts of all launches show whether a block ends in a branch.
       counted.kernel.each[i].totals += branch_of(count, counted.sites[site].both_ways);
     }
   }
 }
 
-/// Returns the counts of the launch's kernel. The caller holds the lock.
+/// Returns the counts of the launch's kernel. The caller must hold the lock.
 Counted& counted_of(Session& one, const Launch& launch) {
   const void* const identity =
       launch.identity != nullptr ? launch.identity(launch.data) : launch.kernel;
@@ -167,7 +170,7 @@ Counted& counted_of(Session& one, const Launch& launch) {
   return one.counted[at->second];
 }
 
-/// Adds a launch's totals to a kernel's.
+/// Adds a launch's totals to its kernel's totals.
 void add_work(Work& kernel, const Work& launch) {
   kernel.warps += launch.warps;
   kernel.divergent_warps += launch.divergent_warps;
@@ -184,7 +187,7 @@ void add_work(Work& kernel, const Work& launch) {
   kernel.warp_imbalance = std::max(kernel.warp_imbalance, launch.warp_imbalance);
 }
 
-/// Returns the session's results with source lines. The caller holds the lock.
+/// Returns the session's results with source lines. The caller must hold the lock.
 Report collect(Session& one) {
   for (Finding& finding : one.report.findings) {
     if (finding.kind == Kind::race && finding.advice.empty()) finding.advice = race_advice(finding);
@@ -302,7 +305,7 @@ namespace {
 std::atomic<Completer> completer{nullptr};
 std::atomic<const LaunchSource*> source_of_launches{nullptr};
 
-/// Replaces the source lines of a library's kernel by the program's call.
+/// Replaces the source lines of a library's kernel by the program's call of the library.
 void show_call(Finding& finding) {
   finding.file = finding.launch_file;
   finding.line = finding.launch_line;
@@ -313,9 +316,9 @@ void show_call(Finding& finding) {
   finding.advice = "pass " + finding.kernel + " no memory that it writes while it reads it";
 }
 
-/// Merges two equal findings: keeps the better example and the racers of both findings.
+/// Merges two equal findings: keeps the better example and the racers of the two findings.
 void merge(Finding& known, Finding&& more) {
-  // A launch may have one race in both orders of its sides.
+  // A launch may have the same race with the sides in either order.
   const bool reversed = known.line != more.line || known.file != more.file;
   const std::uint64_t times = known.times + (reversed ? 0 : more.times);
   Racers racers = known.racers;

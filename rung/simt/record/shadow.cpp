@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shadow memory, and marking of initialized bytes.
+// Shadow memory, and the bitmap of initialized bytes.
 #include "rung/simt/record/shadow.hpp"
 
 #include <sys/mman.h>
@@ -52,7 +52,7 @@ void Initialized::set(std::size_t offset, std::size_t count, bool value) {
     const std::uint64_t mask = (here == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << here) - 1)
                                << bit;
     std::uint64_t& word = words()[offset / 64];
-    // Atomic, since adjacent bytes may belong to a block on another OS thread.
+    // Atomic, since a block on another OS thread may write adjacent bytes.
     if (value) {
       if ((word & mask) != mask) __atomic_fetch_or(&word, mask, __ATOMIC_RELAXED);
     } else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps sites to source lines, by the debug information of the loaded objects.
+// Maps sites to source lines, using the debug information of the loaded objects.
 #include "rung/simt/record/source.hpp"
 
 #include <dwarf.h>
@@ -26,8 +26,7 @@
 namespace rung::simt::record {
 namespace {
 
-/// Returns true for files with accessors, which are skipped: an access is attributed to their
-/// callers.
+/// Returns true for files with accessors, whose accesses are attributed to their callers.
 bool is_library(std::string_view file) {
   constexpr std::array<std::string_view, 7> folders = {
       "rung/core/",    "rung/device/", "rung/simt/", "rung/emulate/include/",
@@ -40,7 +39,7 @@ bool is_library(std::string_view file) {
 }
 
 /// Returns true for device helper files, whose accesses belong to the kernel if the compiler has
-/// not inlined them. Files in ptx/ are the simulator's own.
+/// not inlined them. Files in ptx/ belong to the simulator.
 bool is_word(std::string_view file) {
   return file.find("rung/device/") != std::string_view::npos &&
          file.find("rung/device/ptx/") == std::string_view::npos;
@@ -84,7 +83,8 @@ class Objects {
     const auto consider = [&](const char* file, int line, int column) {
       if (file == nullptr || line == 0) return false;
       if (best.line == 0)
-        best = {shown_path(file), line, column, false};  // the innermost, if all are skipped
+        best = {shown_path(file), line, column, false};  // innermost location, in case all are
+                                                         // skipped
       if (is_library(file)) return false;
       best = {shown_path(file), line, column, true};
       return true;
@@ -95,15 +95,15 @@ class Objects {
       file = dwfl_lineinfo(innermost, nullptr, &line, &column, nullptr, nullptr);
     }
     if (consider(file, line, column)) return best;
-    // From the innermost inlined function outward.
+    // Walks from the innermost inlined function outward.
     Dwarf_Addr bias = 0;
     Dwarf_Die* unit = dwfl_module_addrdie(object, code, &bias);
     if (unit == nullptr) return best;
     Dwarf_Die* scopes = nullptr;
     const bool found = dwarf_getscopes(unit, code - bias, &scopes) > 0;
     const std::unique_ptr<Dwarf_Die, decltype(&std::free)> owner(scopes, &std::free);
-    // The scopes are definitions' scopes; call sites of inlined functions are in the scopes that
-    // enclose the innermost one.
+    // These scopes belong to the function definitions; the call sites of inlined functions are in
+    // the scopes that enclose the innermost one.
     Dwarf_Die* calls = nullptr;
     const int count = found ? dwarf_getscopes_die(&scopes[0], &calls) : 0;
     const std::unique_ptr<Dwarf_Die, decltype(&std::free)> calls_owner(calls, &std::free);
@@ -114,7 +114,7 @@ class Objects {
         return best;
       }
     }
-    // Code without debug information is assumed to be a kernel's.
+    // Code without debug information is assumed to belong to a kernel.
     if (best.line == 0 || is_word(best.file)) best.of_a_kernel = true;
     return best;
   }
@@ -167,7 +167,7 @@ Objects& all_objects() {
 Source find(Objects& objects, std::uintptr_t site) {
   if (site == 0) return {};
   // A hook's return address follows the call instruction, so the byte before it belongs to the
-  // call.
+  // instruction.
   if ((site & place_bit) == 0) return objects.find(site - 1);
   const std::uintptr_t data = site & ~(place_bit | landing_bit);
   Place place;
@@ -184,7 +184,7 @@ const Source& source_of(std::uintptr_t site) {
   const auto at = known.find(site);
   if (at != known.end()) return at->second;
   Source source;
-  // libdw needs more stack than simulated threads have.
+  // libdw needs more stack than a simulated thread has.
   std::thread([&] { source = find(all_objects(), site); }).join();
   return known.emplace(site, std::move(source)).first->second;
 }
@@ -226,7 +226,7 @@ std::string shown_path(std::string_view file) {
   const std::filesystem::path full =
       (std::filesystem::path(start_folder()) / file).lexically_normal();
   std::error_code none;
-  // The compiler's name may be "../../rung/...", relative to a build folder that is unknown here.
+  // The compiler's file name may be "../../...", relative to an unknown build folder.
   if (!std::filesystem::exists(full, none)) {
     std::string name = std::filesystem::path(file).lexically_normal().string();
     while (name.starts_with("../")) name.erase(0, 3);

@@ -2,7 +2,7 @@
 // Happens-before edges of synchronization.
 //
 // A release first flushes the releasing warps, so that the shadow cells contain their accesses with
-// clocks up to the released one.
+// clocks up to the released clock.
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -43,8 +43,8 @@ std::uint32_t Recorder::clock_now() const {
     return step.clock + (step.access == Access::marker ? 1 : 0);
   };
   std::uint32_t clock = behind(*tracer.last);
-  // A lane that inserts steps uses the clock of its own marks: the next step, left by other lanes,
-  // may have an earlier clock.
+  // A lane that inserts steps uses the clock of its own marks: the following step, left by other
+  // lanes, may have an earlier clock.
   if (const RequestList* const list = warp_->list; list != nullptr && !list->linear()) {
     const std::uint32_t* const units = list->units_of(thread_->lane);
     for (std::uint32_t i = list->after(0); i != 0; i = list->after(i)) {
@@ -88,7 +88,7 @@ void Recorder::join_all(BlockRecord& block) {
     warp.stale_wait = 0;
     tick(block, warp);
     std::fill(std::begin(warp.synced), std::end(warp.synced), warp.clock);
-    if (pending != nullptr) {  // acquired by a later fence of any of these lanes
+    if (pending != nullptr) {  // acquired by a later fence of one of these lanes
       warp.pending = pending;
       warp.pending_lanes = ~std::uint32_t{0};
     }
@@ -101,8 +101,8 @@ void Recorder::join_all(BlockRecord& block) {
   block.partial = false;
 }
 
-/// Processes the list of a warp whose threads have all arrived before other warps run: the values
-/// that it wrote are still in memory.
+/// Processes the list of a warp once all its threads have arrived, before other warps run: the
+/// values that the warp wrote are still in memory.
 void Recorder::block_arrived() {
   const auto live = static_cast<std::uint32_t>(std::popcount(~thread_->warp->exited));
   if (!checking_ || ++warp_->at_barrier < live) return;
@@ -172,7 +172,7 @@ void Recorder::lanes_met(const Warp& lanes, std::uint32_t mask, bool exchanges) 
   }
   if ((warp.pending_lanes & mask) != 0) warp.pending_lanes |= mask;
   if (!warp.any_told) return;
-  // The lanes share what any of them has acquired from other lanes of the warp.
+  // Each lane acquires the clocks that any of the lanes has acquired from other lanes of the warp.
   std::uint32_t told = 0;
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     told = std::max(told, warp.told[__builtin_ctz(left)]);
@@ -209,8 +209,7 @@ void Recorder::grid_met(const std::vector<std::unique_ptr<Cluster>>& clusters) {
   launch_->new_era();  // all earlier accesses happen before all later ones
 }
 
-/// Acquires the pending flags of the block's lanes, since barriers of clusters and grids are
-/// fences.
+/// Acquires the pending flags of the block's lanes, since cluster and grid barriers are fences.
 void Recorder::heed(BlockRecord& block) {
   for (WarpRecord& warp : block.warps) {
     acquire(block, warp, warp.pending);
@@ -219,8 +218,8 @@ void Recorder::heed(BlockRecord& block) {
   }
 }
 
-/// Releases the warp's clock to the object and inserts a mark, at which the clock advances for each
-/// lane that passes it.
+/// Releases the warp's clock to the object and inserts a mark; the clock advances for each lane
+/// that passes the mark.
 void Recorder::arrived_at(Synchronizer& object, const Place& place) {
   object.released = join(object.released, vector_clock(clock_now()));
   trace_slowly(0, site_of(place), 0, Access::marker);

@@ -12,13 +12,12 @@ namespace rung::simt::record {
 
 namespace {
 
-/// Position of a lane whose warp has no list; matches no access.
+/// Position of a lane whose warp has no list. Matches no access.
 Step unattached[2];
 
-/// Turns of yielded lanes before lanes that are ahead of them proceed. A lane that has only
-/// executed many loads (32 per turn) or atomics is at most a list behind, and catches up within
-/// these turns; a lane that waits for one ahead of it never does.
-/// that waits for one ahead of it does not.
+/// Number of turns of yielded lanes before the lanes that are ahead of them proceed. A lane that
+/// has only executed many loads (32 per turn) or atomics is at most one list behind, and catches up
+/// within these turns; a lane that waits for a lane ahead of it never does.
 constexpr int turns_before_release = RequestList::capacity / 32 + 8;
 
 /// Not inlined: at most context switches the thread has no written value to keep.
@@ -46,7 +45,7 @@ void Recorder::show(const Thread& thread) {
   }
 }
 
-/// Saves the running thread's position.
+/// Saves the running thread's position in its list.
 void Recorder::leave() {
   if (tracer.written != nullptr) [[unlikely]]
     keep_last_value();
@@ -58,7 +57,7 @@ void Recorder::leave() {
 }
 
 void Recorder::exited(const Thread& thread) {
-  trace_entered_block();  // always fits: see RequestList::capacity
+  trace_entered_block();  // always fits; see RequestList::capacity
   leave();
   const Warp& warp = *thread.warp;
   if (warp.exited == ~std::uint32_t{0}) {
@@ -148,7 +147,7 @@ bool Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log
     }
     if (!is_block && tracer.block != 0 && spot.match != 0 &&
         counts_[list.target(spot.match).enters].site != tracer.block) {
-      // The lane came from another basic block than the lanes before it.
+      // The lane has come from another basic block than the lanes before it.
       trace_slowly(0, tracer.block, 0, Access::basic_block);
       continue;
     }
@@ -169,7 +168,7 @@ bool Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log
   }
 }
 
-/// Returns true for the thread's own memory, whose addresses differ per lane. Such accesses are not
+/// Returns true for the thread's own memory, whose addresses differ by lane. Such accesses are not
 /// recorded, since they would fill the list.
 bool Recorder::is_local(std::uintptr_t address) const {
   const Fiber& stack = *thread_->fiber;
@@ -188,8 +187,8 @@ bool Recorder::count_local(std::uintptr_t address, std::uintptr_t site, int log_
 
 std::uint32_t Recorder::insert(RequestList& list, std::uint32_t before, std::uintptr_t address,
                                std::uintptr_t site, int log_size, Access access) {
-  // An access by the same code to other memory belongs to the same request, so its step is inserted
-  // behind the first.
+  // An access to other memory by the same code belongs to the same request, so its step is inserted
+  // behind the request's first step.
   const std::uint32_t follower = list.after(before);
   const bool continues = follower != 0 && list.step(follower).site == site;
   if (continues) before = follower;
@@ -281,7 +280,7 @@ bool trace_write_slowly(std::uintptr_t address, std::uintptr_t site, int log_siz
 void note_access(const void* address, std::size_t bytes, Access access,
                  std::uintptr_t site) noexcept {
   keep_value();
-  trace_entered_block();  // a block cannot be matched by the order of operations
+  trace_entered_block();  // a basic block cannot be matched by the order of operations
   const auto number = reinterpret_cast<std::uintptr_t>(address);
   // Splits the access into aligned powers of two.
   for (std::size_t at = 0; at < bytes;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins of vector clocks.
+// Join of vector clocks.
 #include "rung/simt/record/vector_clock.hpp"
 
 #include <algorithm>
