@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brackets of C++, angle brackets included, for the rewriters of launches and kernels.
+// Matches C++ brackets, including angle brackets, for the rewriters of launches and kernels.
 #pragma once
 
 #include "rung/emulate/token.hpp"
@@ -9,12 +9,13 @@ namespace rung::emulate {
 inline bool opens(const Token& token) { return token.is("(") || token.is("[") || token.is("{"); }
 inline bool closes(const Token& token) { return token.is(")") || token.is("]") || token.is("}"); }
 
-/// Returns the < of the template argument list that ends with the > or >> at `last`.
+/// Returns the token < of the template argument list that ends with the > or >> at `last`.
 std::size_t opening_angle(const TokenStream& tokens, std::size_t last);
 
-/// Returns true if the { at `brace` opens code or data, not a namespace or a class.
+/// Returns true if the { at `brace` opens a function body or an initializer, not a namespace or a
+/// class.
 bool opens_body(const TokenStream& tokens, std::size_t brace);
-/// Returns true if the { opens a namespace or an extern "C" block.
+/// Returns true if the { at `brace` opens a namespace or an extern "C" block.
 bool opens_namespace(const TokenStream& tokens, std::size_t brace);
 
 }  // namespace rung::emulate

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns of compiler messages: the compiler reads a rewritten source, and the user knows the
-// original.
+// Columns of compiler messages: the compiler reads a rewritten source, but messages must refer to
+// the original one.
 #pragma once
 
 #include <string>
 
 namespace rung::emulate {
 
-/// Compiler options that give messages in the format parsed here.
+/// Compiler options for messages in the format that in_columns_of_files() parses.
 inline constexpr const char* column_options[] = {"-fdiagnostics-column-unit=byte",
                                                  "-fdiagnostics-color=never"};
 

@@ -8,43 +8,46 @@
 namespace rung::emulate {
 
 struct Sources {
-  std::vector<std::string> files;         // .cu; .cpp, .c, .o and .a are passed through
+  std::vector<std::string> files;         // .cu files are compiled; .cpp, .c, .o and .a are passed
+                                          // through
   std::vector<std::string> include;       // folders
   std::vector<std::string> definitions;   // NAME or NAME=VALUE
   std::vector<std::string> options;       // further compiler options: -O3, -std=, -fopenmp
   std::vector<std::string> libraries;     // for the linker: -lz
-  std::vector<std::string> dependencies;  // dependency options of the preprocessor: -MD -MF x
+  std::vector<std::string> dependencies;  // preprocessor options for dependency files: -MD -MF x
   std::string output;                     // for build(); "": nvcc's default name
   bool object_only = false;               // for build(): compiles to objects without linking
   bool shared = false;                    // for build(): links a shared library
   int capability = 90;                    // 90 for 9.0: __CUDA_ARCH__
   bool watched = true;                    // hooks at accesses, for counters and checks
   bool all_cuda = false;                  // all files are CUDA sources, whatever their suffix
-  bool twice = false;                     // with hooks, plus a version of each function without
+  bool twice = false;                     // each function in two versions, with and without hooks
   bool stands_alone = false;              // objects embed their sources; set by build()
-  bool host_plain = false;                // C++ sources get only the user's options, as with nvcc
-  bool verbose = false;                   // prints each command
+  bool host_plain = false;                // C++ sources are compiled with the user's options only,
+                                          // as by nvcc
+  bool verbose = false;                   // print each command
 };
 
-/// Compiles and links to `folder`/program and returns its path. Throws Error(invalid_argument) if
-/// the compiler rejects a file, after printing its messages.
+/// Compiles and links the program `folder`/program and returns its path. If the compiler rejects a
+/// file, prints its messages and throws Error(invalid_argument).
 std::string compile(const Sources& sources, const std::string& folder);
 
 /// Compiles to objects or links a program, as nvcc does. Objects embed the user's sources in a
-/// separate section, for advice at run time. `folder` is for temporary files.
+/// separate section, for advice at run time. `folder` receives temporary files.
 void build(const Sources& sources, const std::string& folder);
 
-/// Writes the preprocessed source to `sources.output`, or to standard output if it is empty. With
-/// `dependencies` writes make rules instead (-M, -MM).
+/// Writes the preprocessed source to `sources.output`; to standard output if it is empty. With
+/// `dependencies` (-M, -MM) writes make rules instead.
 void preprocess(const Sources& sources, const std::string& dependencies = "");
 
-/// Writes an empty object, the result of device linking here.
+/// Writes an empty object, the result of device linking, which the simulated GPU does not need.
 void write_empty_object(const std::string& output, const std::string& folder);
 
 /// Returns true if build() linked the file.
 bool is_built(const std::string& file);
 
-/// Returns the toolchain file by which CMake builds CUDA programs for the simulated GPU.
+/// Returns the path of the toolchain file by which CMake builds CUDA programs for the simulated
+/// GPU.
 std::string toolchain_file();
 
 }  // namespace rung::emulate

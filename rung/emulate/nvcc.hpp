@@ -7,7 +7,7 @@
 
 namespace rung::emulate {
 
-/// Runs nvcc's command line. Throws Error as read_nvcc_words() and build() do.
+/// Executes a command line of nvcc. Throws the errors of read_nvcc_words() and build().
 void run_nvcc(const std::vector<std::string>& words);
 
 }  // namespace rung::emulate

@@ -15,22 +15,22 @@ struct NvccCall {
   enum class Product { program, object, preprocessed, dependencies, device_link, archive };
   Product product = Product::program;
   Sources sources;
-  std::string dependencies_option;   // -M or -MM if dependency rules are the output
-  bool writes_dependencies = false;  // -MD or -MMD: in addition to the output
+  std::string dependencies_option;   // -M or -MM, if dependency rules are the output; else ""
+  bool writes_dependencies = false;  // -MD or -MMD: dependency rules in addition to the output
   std::string dependencies_file, output_folder, keep_folder;
   bool keep = false, dry_run = false, version = false, help = false;
 };
 
 /// Properties of an option name.
 struct NvccOptionKind {
-  bool known = false;        // nvcc has such an option
-  bool takes_value = false;  // after = or as the next word
-  bool has_effect = false;   // affects `rung nvcc`
+  bool known = false;        // nvcc has an option of this name
+  bool takes_value = false;  // the value follows = or is the next word
+  bool has_effect = false;   // has an effect in `rung nvcc`
 };
 NvccOptionKind nvcc_option_kind(std::string_view name);
 
 /// Parses nvcc's command line. Throws Error(invalid_argument) for an unknown option, and
-/// Error(not_available) for outputs that the simulated GPU cannot produce: PTX and machine code.
+/// Error(not_available) for outputs that the simulated GPU cannot produce (PTX, machine code).
 NvccCall read_nvcc_words(const std::vector<std::string>& words);
 
 }  // namespace rung::emulate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Translates inline PTX to C++: splits the text of an asm statement into instructions, each of
-// which becomes a call of a function in rung_cuda/ptx.h.
+// Translates inline PTX to C++: splits the text of an asm statement into instructions and
+// translates each to a call of a function in rung_cuda/ptx.h.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct Words : std::vector<std::string> {
 };
 
 struct Instruction {
-  std::string label;   // "name:" before it
+  std::string label;   // "name:" before the instruction
   std::string guard;   // @p or @!p, without the @
   std::string opcode;  // first word: "mul"
   Words modifiers;     // other words, without dots: "wide", "u32"
@@ -29,11 +29,11 @@ struct Instruction {
   [[nodiscard]] bool has(std::string_view modifier) const;
 };
 
-/// Parses a template into instructions; braces become instructions "{" and "}". Throws
+/// Parses an asm template into instructions; braces become instructions "{" and "}". Throws
 /// Error(invalid_argument) for text that is not PTX.
 std::vector<Instruction> parse_ptx(std::string_view text);
 
-/// Translates operands to C++.
+/// Translator of operands to C++.
 class OperandWriter {
  public:
   virtual ~OperandWriter() = default;
@@ -41,16 +41,16 @@ class OperandWriter {
   virtual std::string operator()(std::string_view operand) const = 0;
 };
 
-/// Returns the C++ statement of an instruction. Throws Error(unsupported) if it is not in the
-/// table, and Error(invalid_argument) for missing operands or modifiers.
+/// Returns the C++ statement of an instruction. Throws Error(unsupported) for an instruction that
+/// is not in the table, and Error(invalid_argument) for missing operands or modifiers.
 std::string translate(const Instruction& instruction, const OperandWriter& operand);
 
 /// Returns the C++ type of a PTX type, such as "unsigned" for "u32"; "" if there is none.
 std::string_view ptx_type(std::string_view name);
 
-/// Returns the text without blanks at both ends.
+/// Returns the text without leading and trailing blanks.
 std::string_view trimmed(std::string_view text);
-/// Splits at commas outside of brackets.
+/// Splits at commas outside brackets.
 Words split_operands(std::string_view text);
 
 }  // namespace rung::emulate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Translates memory order and scope of PTX instructions to the simulator's.
+// Translates the memory order and scope of PTX instructions for the simulator.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace rung::emulate {
 
-/// Returns location, order and scope of a strong load or store as call arguments; "" for a weak
-/// one.
+/// Returns source location, order and scope of a strong load or store, as arguments of the
+/// simulator's function; "" for a weak access.
 std::string strong_access(const Instruction& one);
-/// Returns location, order and scope of an atomic operation as call arguments.
+/// Returns source location, order and scope of an atomic operation, as arguments of the simulator's
+/// function.
 std::string atomic_order(const Instruction& one);
 
 }  // namespace rung::emulate

@@ -12,7 +12,7 @@
 
 namespace rung::emulate {
 
-/// Text of the source location of the asm statement.
+/// C++ expression for the source location of the asm statement.
 inline constexpr const char* here = "::RungPlace::current()";
 
 inline std::string get(std::string_view type, const std::string& value) {
@@ -22,7 +22,7 @@ inline std::string put(const std::string& to, const std::string& value) {
   return fmt::format("::rung::ptx::put({}, {}); ", to, value);
 }
 
-/// Splits "{a, b}"; a scalar operand gives a single part.
+/// Splits "{a, b}" into its parts; returns a scalar operand as a single part.
 inline Words parts(const std::string& operand) {
   if (!operand.starts_with("{")) return {operand};
   return split_operands(std::string_view(operand).substr(1, operand.size() - 2));
@@ -37,7 +37,7 @@ struct PtxTranslator {
   [[nodiscard]] std::string unsigned_at(std::size_t i) const { return get("unsigned", at(i)); }
   [[nodiscard]] bool has(std::string_view modifier) const { return one.has(modifier); }
 
-  /// Translates an address operand "reg+8" to function(reg)+8.
+  /// Translates an address operand "reg+8" to "function(reg)+8".
   [[nodiscard]] std::string address_by(std::string_view function, std::string_view text) const {
     text = trimmed(text);
     std::string offset;
@@ -47,8 +47,8 @@ struct PtxTranslator {
     }
     return fmt::format("(::rung::ptx::{}({}){})", function, operand(text), offset);
   }
-  /// Translates "[reg+8]" to a pointer; .shared addresses are relative to the block's shared
-  /// memory.
+  /// Translates operand "[reg+8]" to a pointer; .shared addresses are relative to the block's
+  /// shared memory.
   [[nodiscard]] std::string address(std::size_t i) const {
     const std::string_view text = one.operands.at(i);
     return address_by(shared() ? "shared_pointer" : "pointer", text.substr(1, text.size() - 2));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Language extensions of CUDA that no header can provide: launches, kernels, shared variables,
-// inline PTX. They are rewritten to C++ on top of rung/emulate/include after preprocessing, so that
+// CUDA's language extensions that no header can provide: launches, kernels, shared variables,
+// inline PTX. After preprocessing they are rewritten to C++ that uses rung/emulate/include, so that
 // macros with launches and the user's headers need no special treatment.
 #pragma once
 
@@ -10,43 +10,43 @@
 
 namespace rung::emulate {
 
-/// Rewrites a preprocessed CUDA source to C++. Throws Error(unsupported) with file, line and the
-/// unsupported feature, and Error(invalid_argument) for text that is not CUDA.
+/// Rewrites a preprocessed CUDA source to C++. Throws Error(unsupported) with file, line and name
+/// of an unsupported feature, and Error(invalid_argument) for text that is not CUDA.
 std::string rewrite(const std::string& preprocessed);
 
-/// Rewrites with launches as plain calls, kernel(x), so that a wrong launch is an error in the
+/// Rewrites launches to plain calls, kernel(x), so that the compiler reports a wrong launch in the
 /// user's line. The result compiles, but must not be run.
 std::string rewrite_for_messages(const std::string& preprocessed);
 
-/// Returns true if there are asm statements, which need rung_cuda/ptx.h.
+/// Returns true if the source has asm statements, which need rung_cuda/ptx.h.
 bool holds_assembly(const std::string& preprocessed);
 
-/// Returns true if the user's own code has volatile variables; `asm volatile` does not count.
+/// Returns true if the user's own code declares volatile variables; `asm volatile` does not count.
 bool holds_volatile(const std::string& preprocessed);
 
 /// Throws Error(invalid_argument) if a device function calls a host-only function.
 void check_host_calls(const TokenStream& tokens);
-/// Removes __device__ and __host__, which words.h leaves in the source.
+/// Removes __device__ and __host__, which words.h leaves in the preprocessed source.
 void erase_execution_spaces(TokenStream& tokens);
 /// Rewrites kernel<<<grid, block>>>(x) to launcher("kernel", [=](auto& a) { kernel(a);
 /// }).with(grid, block)(x). The arguments are evaluated once; the lambda calls the kernel as the
 /// program would, so that deduction, conversions and default arguments are unchanged.
 void rewrite_launches(TokenStream& tokens);
-/// Rewrites launches to plain calls, kernel(x), in unchanged columns.
+/// Rewrites launches to plain calls, kernel(x), without changing columns.
 void rewrite_launches_as_calls(TokenStream& tokens);
 /// Inserts a prologue with the kernel's name into each __global__ function.
 void rewrite_kernels(TokenStream& tokens);
-/// Rewrites a shared variable to a reference into the running block's memory.
+/// Rewrites each shared variable to a reference into the running block's memory.
 void rewrite_shared(TokenStream& tokens);
 /// Gives file-scope constants internal linkage, as nvcc does without separate compilation, since
 /// several files may use one name. Has no effect if any constant is declared extern.
 void rewrite_constants(TokenStream& tokens);
-/// Passes the result of a plain cudaMemcpy(...); to ignored(), which reports an error at the
+/// Passes the result of a statement cudaMemcpy(...); to ignored(), which reports an error at the
 /// program's end.
 void rewrite_ignored_errors(TokenStream& tokens);
 /// Redirects memcpy, memmove and memset to functions that record their accesses.
 void rewrite_memory_calls(TokenStream& tokens);
-/// Rewrites asm("...") statements of PTX to calls.
+/// Rewrites asm("...") statements with PTX to function calls.
 void rewrite_assembly(TokenStream& tokens);
 
 }  // namespace rung::emulate

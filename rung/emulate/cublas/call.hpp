@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Common parts of the cuBLAS functions: the caller, argument checks, and launches. The library's
+// Common parts of the cuBLAS functions: call data, argument checks, and launches. The library's
 // kernels run on the simulated GPU, so that findings and counters cover its accesses.
 #pragma once
 
@@ -17,7 +17,7 @@ struct cublasContext {
 
 namespace rung::cublas {
 
-/// A call by the program: function name, return address, and mode.
+/// A library call by the program: function name, return address, and pointer mode.
 struct Call {
   const char* name;
   const void* code;
@@ -35,14 +35,15 @@ struct Call {
 #define RUNG_CUBLAS_CALL(name, handle) \
   ::rung::cublas::Call(name, __builtin_return_address(0), handle)
 
-/// Memory that a call reads and, if `writes`, writes; ignored if `bytes` is 0.
+/// Memory that a library call reads or, if `writes`, also writes; ignored if `bytes` is 0.
 struct Operand {
   const char* name;
   const void* begin;
   long long bytes;
   bool writes = false;
 };
-/// Returns the number of elements from the first to the last element of a matrix, both included.
+/// Returns the number of elements spanned by a column-major matrix, from its first to its last
+/// element.
 inline long long matrix_extent(long long rows, long long columns, long long ld) {
   return rows <= 0 || columns <= 0 ? 0 : (columns - 1) * ld + rows;
 }
@@ -59,18 +60,19 @@ Operand matrix_operand(const char* name, const T* data, long long rows, long lon
 }
 
 /// Returns true if kernels may access all operands; otherwise reports a finding at the program's
-/// call.
+/// call and returns false.
 bool accessible(const Call& call, std::initializer_list<Operand> operands);
-/// Returns true if a scalar's pointer is a host or device pointer, as the pointer mode requires.
+/// Returns true if the scalar's pointer is a host or device pointer as required by the pointer
+/// mode.
 bool fits_pointer_mode(const Call& call, const char* name, const void* scalar, long long bytes);
 
-/// alpha or beta: a host value, or device memory that the kernel reads.
+/// Value of alpha or beta: a host value, or device memory that the kernel reads.
 template <class T>
 struct Scalar {
   const T* device = nullptr;
   T value{};
   [[nodiscard]] T get() const { return device != nullptr ? *device : value; }
-  /// Returns true if the scalar is a host value of zero: the operand that it multiplies is not
+  /// Returns true if the scalar is a host value of zero; the operand that it multiplies is then not
   /// accessed.
   [[nodiscard]] bool zero() const { return device == nullptr && is_zero(value); }
 
@@ -98,7 +100,7 @@ __attribute__((noinline)) void one_thread(const char* name, Body body) {
   body();
 }
 
-/// Launches a kernel named after the call; each thread runs `body`.
+/// Launches a kernel with the call's name, in which each thread runs `body`.
 template <class Body>
 cublasStatus_t launch(const Call& call, dim3 grid, dim3 block, const Body& body) {
   rung::cuda::LaunchConfig config;
@@ -112,7 +114,7 @@ cublasStatus_t launch(const Call& call, dim3 grid, dim3 block, const Body& body)
   return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
-/// Runs body(i) for each i < n, one thread each.
+/// Runs body(i) for each i < n, one thread per element.
 template <class Body>
 cublasStatus_t for_each(const Call& call, long long n, const Body& body) {
   constexpr unsigned threads = 256;
@@ -123,13 +125,13 @@ cublasStatus_t for_each(const Call& call, long long n, const Body& body) {
     if (i < n) body(i);
   });
 }
-/// Runs body(i, j) for each element of an m x n matrix.
+/// Runs body(i, j) for each element of an m x n matrix, one thread per element.
 template <class Body>
 cublasStatus_t for_each(const Call& call, long long m, long long n, const Body& body) {
   return for_each(call, m * n, [body, m](long long element) { body(element % m, element / m); });
 }
 
-/// A strided vector; with a negative stride the first element has the highest address.
+/// A strided vector. With a negative stride the first element has the highest address.
 template <class T>
 struct Vector {
   T* first;
@@ -147,7 +149,7 @@ T conjugate_if(bool conjugate, T value) {
   return value;
 }
 
-/// op(A): element (i, j) is data[i * row + j * column], conjugated if requested.
+/// View of op(A): element (i, j) is data[i * row + j * column], conjugated if requested.
 template <class T>
 struct Matrix {
   const T* data;
@@ -169,7 +171,7 @@ inline bool valid(cublasOperation_t op) {
 
 }  // namespace rung::cublas
 
-// Complex arithmetic for templates.
+// Operators for complex numbers, for use in templates.
 inline float2 operator+(float2 a, float2 b) { return make_float2(a.x + b.x, a.y + b.y); }
 inline float2 operator-(float2 a, float2 b) { return make_float2(a.x - b.x, a.y - b.y); }
 inline float2 operator*(float2 a, float2 b) { return cuCmulf(a, b); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements whose type is a run-time value, converted to the compute type.
+// Elements whose type is a run-time value, converted to and from the compute type.
 #pragma once
 
 #include "cuda_fp8.h"
@@ -18,7 +18,7 @@ Sum convert(const T& value) {
   }
 }
 
-/// Calls use(p) with a pointer p to the element type, for types that convert to Sum.
+/// Calls use(p) with `data` cast to a pointer p to the element type, for types that convert to Sum.
 template <class Sum, class Use>
 auto with_type(cudaDataType type, const void* data, const Use& use) {
   void* const at = const_cast<void*>(data);

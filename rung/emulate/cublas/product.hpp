@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// D = epilogue(alpha op(A) op(B) + beta C) with element types given at run time: the common form of
-// cuBLAS's general matrix products.
+// D = epilogue(alpha op(A) op(B) + beta C) with element types given at run time: the general form
+// of cuBLAS's matrix products.
 #pragma once
 
 #include "rung/emulate/cublas/call.hpp"
 
 namespace rung::cublas {
 
-/// Matrices of a batch: at a constant stride in elements, or given by an array of pointers.
+/// Matrices of a batch: at a constant stride (in elements), or given by an array of pointers.
 struct Batched {
   const void* first = nullptr;
   cudaDataType type = CUDA_R_32F;
@@ -22,7 +22,7 @@ struct Batched {
   }
 };
 
-/// alpha or beta, of any type.
+/// Pointer to alpha or beta, of any type.
 struct AnyScalar {
   const void* given;
   cudaDataType type;
@@ -36,12 +36,12 @@ struct Epilogue {
   const void* bias = nullptr;  // one element per row
   cudaDataType bias_type = CUDA_R_32F;
   long long bias_stride = 0;
-  // Input of GELU, written by the forward pass and read by the gradient; or signs of ReLU, one bit
-  // each.
+  // Auxiliary matrix: the input of GELU, or the signs of ReLU as one bit per element. Written by
+  // the forward pass and read by the gradient.
   void* aux = nullptr;
   cudaDataType aux_type = CUDA_R_32F;
   long long aux_ld = 0, aux_stride = 0;
-  // Scales of fp8 matrices, in device memory; null means 1.
+  // Scales of fp8 matrices, in device memory; null: 1.
   const float *scale_a = nullptr, *scale_b = nullptr, *scale_c = nullptr, *scale_d = nullptr;
 };
 
@@ -57,13 +57,13 @@ struct Product {
 size_t size_of(cudaDataType type);
 /// Returns true if the scalar is a host value of zero.
 bool is_zero(const AnyScalar& scalar);
-/// Determines the type of alpha and beta, which is that of the sums unless these are narrower than
-/// float.
+/// Sets `type` to the type of alpha and beta, given the compute type and the type of C. Returns
+/// false for unsupported compute types.
 bool scale_type(cublasComputeType_t compute, cudaDataType type_c, cudaDataType& type);
 
 /// Returns true if a product of these types is implemented.
 bool supported(const Product& product, cudaDataType sums);
-/// Runs a product. Returns CUBLAS_STATUS_NOT_SUPPORTED for unsupported types. The caller has
+/// Runs a product. Returns CUBLAS_STATUS_NOT_SUPPORTED for unsupported types. The caller must have
 /// validated operands and scalars.
 cublasStatus_t multiply(const Call& call, const Product& product, cudaDataType sums);
 

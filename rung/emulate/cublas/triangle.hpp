@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A triangular op(A): solves and products of one vector by one thread.
+// A triangular op(A): solve and product for one vector, by one thread.
 #pragma once
 
 #include "rung/emulate/cublas/call.hpp"
@@ -9,7 +9,7 @@ namespace rung::cublas {
 template <class T>
 struct Triangle {
   Matrix<T> matrix;
-  bool lower, unit;  // lower or upper, unit diagonal; of op(A)
+  bool lower, unit;  // lower: lower triangle of op(A); unit: unit diagonal
 
   Triangle(const T* a, long long ld, cublasOperation_t op, cublasFillMode_t fill,
            cublasDiagType_t diagonal)
@@ -26,7 +26,7 @@ struct Triangle {
     return other;
   }
 
-  /// Solves op(A) x = b; x contains b on entry.
+  /// Solves op(A) x = b in place; x contains b on entry.
   void solve(long long n, const Vector<T>& x) const {
     for (long long step = 0; step < n; ++step) {
       const long long i = lower ? step : n - 1 - step;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Advice on findings from the program's source: what to change, and where.
+// Advice on findings, derived from the program's source: what to change, and where.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@
 
 namespace rung::cuda {
 
-/// Completes the messages and the advice of findings.
+/// Completes the messages of findings and adds advice.
 void advise(std::vector<simt::record::Finding>& findings);
 void advise(simt::record::Finding& finding);
 
 // Parts of advise(), one file each.
 
-/// Sets the finding's object to the name of the memory in the program.
+/// Sets the finding's object to the name that the memory has in the program.
 void name_object(simt::record::Finding& finding);
 void advise_race(simt::record::Finding& race);
 void advise_bounds(simt::record::Finding& finding);
-/// Advises a missing sizeof in the size of an allocation or of a copy to the array. Returns false
-/// if none seems to be missing.
+/// Advises on an allocation, or a copy to the array, whose size lacks a sizeof. Returns false if
+/// none seems to be missing.
 bool advise_allocation(simt::record::Finding& finding);
 bool advise_copy(simt::record::Finding& finding);
-/// Advises a missing sizeof in a copy to the host whose size counts elements.
+/// Advises on a copy to the host whose size counts elements and lacks a sizeof.
 void advise_short_copy(simt::record::Finding& finding);
 /// Advises on a read of an array that a guarded load leaves partly unwritten.
 void advise_uninitialized(simt::record::Finding& finding);
@@ -43,23 +43,23 @@ void advise_misaligned(simt::record::Finding& finding);
 /// Returns true if a finding about a mask is caused by tail merging in the compiler.
 bool is_merged_store(const simt::record::Finding& finding);
 
-/// Concatenates all parts.
+/// Concatenates the parts.
 inline std::string joined(std::initializer_list<std::string_view> parts) {
   std::string whole;
   for (const std::string_view part : parts) whole += part;
   return whole;
 }
 
-/// Advises on the third launch argument, the size of dynamic shared memory.
+/// Advises on the third launch argument, the size of dynamic shared memory in bytes.
 void advise_launch(simt::record::Finding& finding);
-/// Returns the number of elements that the block's last thread needs, if this thread accesses
-/// `index` and each thread needs one more element than its predecessor.
+/// Returns the number of elements that the block's last thread needs, given that the finding's
+/// thread accesses `index` and each thread needs one more element than its predecessor.
 std::int64_t elements_needed(const simt::record::Finding& finding, std::int64_t index);
 
-/// Returns true if the other side of a race is known to be another thread. Only one of many readers
-/// is recorded, which may be the writer itself.
+/// Returns true if the two sides of a race are known to be different threads. Of many readers only
+/// one is recorded, which may be the writer itself.
 bool knows_both(const simt::record::Finding& race);
-/// Returns the kernel of a finding in a source, by its name without namespaces and template
+/// Returns the finding's kernel in a source file, by its name without namespaces and template
 /// arguments.
 const Function* kernel_of(const SourceTree& tree, const simt::record::Finding& finding);
 
@@ -67,19 +67,20 @@ const Function* kernel_of(const SourceTree& tree, const simt::record::Finding& f
 struct Update {
   const Statement* statement;       // statement to be replaced
   std::string target;               // "bins[b]"
-  std::string operation;            // "Add", "Max" ...; "": no such atomic function
+  std::string operation;            // "Add", "Max" ...; "": no atomic function exists
   std::string operand;              // "1"
-  const Statement* load = nullptr;  // statement that loads the element before; null: the same
+  const Statement* load = nullptr;  // earlier statement that loads the element; null: `statement`
+                                    // itself
 };
-/// Returns the update that the statement performs, if its operand does not read the array
-/// otherwise. `elsewhere`: even if it does.
+/// Returns the update that the statement performs; nullopt if its operand also reads the array,
+/// unless `elsewhere`.
 std::optional<Update> update_of(const SourceTree& tree, const Statement& one,
                                 const std::string& array, bool elsewhere);
 
-/// Replaces advice whose fixes are also in earlier findings by a short reference.
+/// Replaces advice with the same fixes as an earlier finding by a short reference.
 void shorten_repeated(std::vector<simt::record::Finding>& findings);
-/// Spells the replaced text of fixes as in the file, comments included, and drops unchanged lines
-/// at the end.
+/// Spells the replaced text of fixes as in the file, comments included, and drops unchanged
+/// trailing lines.
 void spell_fixes(std::vector<simt::record::Finding>& findings);
 
 /// Returns a fix that replaces the text of a statement.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA arrays, the memory of textures and surfaces.
+// CUDA arrays: memory of textures and surfaces.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct cudaArray {
   [[nodiscard]] std::size_t slices() const { return extent.depth == 0 ? 1 : extent.depth; }
 };
 
-/// A mipmapped array. Level 0 is the largest; each further level has half the width, height and
+/// A mipmapped array. Level 0 is the largest; each further level halves the width, height and
 /// depth.
 struct cudaMipmappedArray {
   std::vector<std::unique_ptr<cudaArray>> levels;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the statements of one line that use an array.
+// Finds the statements in a line that use an array.
 #pragma once
 
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace rung::cuda {
 
-/// Returns the token after the element to which the statement assigns, as in s[t] = v; 0 if it
-/// assigns to no element of the array.
+/// Returns the token after the array element to which the statement assigns (s[t] in s[t] = v); 0
+/// if it assigns to no element of the array.
 std::size_t assigned_end(const SourceTree& tree, const Statement& one, std::string_view array);
 /// Returns true if the statement writes elements of the array: by an assignment, an update, or an
 /// atomic function.
@@ -20,8 +20,8 @@ bool reads_array(const SourceTree& tree, const Statement& one, std::string_view 
 
 /// Returns the statements of a line that mention the array.
 std::vector<SourceTree::Spot> uses_of(const SourceTree& tree, int line, std::string_view array);
-/// Returns the statement of the line that reads the array; if only one statement uses it, that of
-/// SourceTree::find().
+/// Returns the statement of the line that reads the array; if only one statement uses the array,
+/// returns SourceTree::find().
 SourceTree::Spot reader_of(const SourceTree& tree, int line, std::string_view array);
 
 }  // namespace rung::cuda

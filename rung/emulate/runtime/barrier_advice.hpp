@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds a location in the source for a barrier that orders the two sides of a race.
+// Finds a place in the source for a barrier that orders the two sides of a race.
 #pragma once
 
 #include <string>
@@ -17,34 +17,34 @@ struct Pair {
   const Statement* second = nullptr;
 };
 
-/// Formats the location: "between line 3 and line 5"; for a single line, the text of the
-/// statements.
+/// Describes the place for a barrier: "between line 3 and line 5"; within one line, by the text of
+/// the statements.
 std::string between(const Pair& pair);
 
-/// Advises the missing fence if a lock guards both sides of the race. Returns false if there is no
-/// such lock.
+/// Advises on a missing fence if a lock guards the two sides of the race. Returns false if there is
+/// no such lock.
 bool advise_lock(simt::record::Finding& race, const Pair& pair);
 
-/// Advises to let all threads of the block reach the barrier at this token, if it is in a divergent
-/// branch; otherwise returns false.
+/// Advises letting all threads of the block reach the barrier at token `barrier`. Returns false if
+/// the barrier is not in a divergent branch.
 bool advise_whole_barrier(simt::record::Finding& finding, const SourceTree& tree,
                           const Function& function, std::size_t barrier);
 
-/// Advises a barrier between two calls of the racing function: a barrier separates the two sides,
+/// Advises a barrier between two calls of the racing function, if a barrier separates the two sides
 /// but the next call overwrites data that threads still read. Returns false if there is no such
 /// call.
 bool advise_between_calls(simt::record::Finding& race, const Pair& pair);
 
-/// Search for a barrier of the block or the warp between the sides of a race.
+/// Search for a place for a block or warp barrier between the sides of a race.
 class BarrierAdvice {
  public:
   BarrierAdvice(simt::record::Finding& race, const Pair& pair, bool warp)
       : race_(race), pair_(pair), tree_(*pair.tree), warp_(warp) {}
 
-  /// Sets advice and fixes of the race. Returns true if there is a location between its sides that
-  /// all threads reach.
+  /// Sets advice and fixes of the race. Returns true if all threads reach some place between the
+  /// sides.
   bool find();
-  /// Returns true if a barrier that no thread skips is between the sides.
+  /// Returns true if there is a barrier between the sides that no thread skips.
   [[nodiscard]] bool ordered_within() const {
     return has_barrier(pair_.first->end, pair_.second->begin);
   }
@@ -54,10 +54,10 @@ class BarrierAdvice {
   [[nodiscard]] bool all_come_by(const Statement* one) const;
   [[nodiscard]] bool has_barrier(std::size_t begin, std::size_t end) const;
   /// Returns the first barrier between these tokens in a branch that some threads do not take;
-  /// `end` if there is none. `around`: also in a branch around both sides of the race.
+  /// `end` if there is none. `around`: includes branches around the whole race.
   [[nodiscard]] std::size_t partial_barrier(std::size_t begin, std::size_t end, bool around) const;
-  /// If the tokens contain a partial barrier, advises to let all threads reach it and returns true:
-  /// its location is assumed to be right.
+  /// If the tokens contain such a partial barrier, advises letting all threads reach it and returns
+  /// true: its place in the source is assumed to be right.
   bool advise_partial(std::size_t begin, std::size_t end, bool around = false);
   [[nodiscard]] bool skipped(std::size_t token) const;
   [[nodiscard]] int last_line(const Statement& loop) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of bytes as ranges of addresses.
+// Sets of bytes, represented by address ranges.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace rung::cuda {
 using simt::record::ByteRange;
 using simt::record::ByteRanges;
 
-/// Returns the first byte in both sets; 0 if they are disjoint.
+/// Returns the first byte that is in both sets; 0 if they are disjoint.
 std::uintptr_t first_common(const ByteRanges& one, const ByteRanges& other);
-/// Removes the bytes of `gone`.
+/// Removes the bytes of `gone` from `ranges`.
 void remove(ByteRanges& ranges, const ByteRanges& gone);
-/// Adds a range at any position.
+/// Adds one range, which may overlap others.
 void insert(ByteRanges& ranges, ByteRange more);
 /// Adds all bytes of `more`.
 void unite(ByteRanges& ranges, const ByteRanges& more);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signal stack for threads that run kernels, so that their faults can be reported.
+// Signal stacks for threads that run kernels, so that their faults can be reported.
 #pragma once
 
 namespace rung::cuda {
 
-/// Alternate stack for signal handlers of this thread, during the object's lifetime: handlers then
+/// Sets an alternate signal stack for this thread during the object's lifetime, on which handlers
 /// run even after a stack overflow.
 class SignalStack {
  public:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects programs that may share memory from cudaMalloc with other processes.
+// Detects programs that may share cudaMalloc memory with other processes.
 #pragma once
 
 namespace rung::cuda {
 
-/// Returns true if the program may export memory, which then gets separate pages from the first
-/// allocation on.
+/// Returns true if the program may export memory. All its allocations then get their own pages,
+/// starting with the first.
 bool exports_memory();
 
 }  // namespace rung::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The source access that a finding about an index refers to.
+// Source access to which a finding about an index refers.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace rung::cuda {
 
-/// Access array[index]; for array[a][b], `begin` and `end` are the brackets of the wrong index.
+/// An access array[index]. In array[a][b], `begin` and `end` are the brackets of the wrong index.
 struct IndexAccess {
   SourceTree::Spot spot;
   std::size_t name = 0, begin = 0, end = 0;
@@ -22,11 +22,11 @@ struct IndexAccess {
   [[nodiscard]] TokenRange index() const { return {begin + 1, end}; }
 };
 
-/// Properties of the access observed at run time.
+/// Properties of the wrong access, observed at run time.
 struct WrongIndex {
   std::string array;       // "": unknown
-  std::size_t inner = 1;   // index of the bracket, from the last
-  std::int64_t index = 0;  // in elements of the allocation or the array
+  std::size_t inner = 1;   // number of the wrong bracket, counted from the last
+  std::int64_t index = 0;  // in elements of the allocation or array
   std::int64_t count = 0;  // number of elements
   std::optional<bool> writes;
 
@@ -40,8 +40,8 @@ std::size_t declaration_of(const SourceTree& tree, const Function& function, std
 std::vector<IndexAccess> accesses_beside(const SourceTree& tree, const IndexAccess& access,
                                          const WrongIndex& wrong);
 
-/// Returns the failing access in the finding's line: the one whose index has the observed value as
-/// far as values are known, else the most likely one; nullopt if the line has no access.
+/// Returns the failing access in the finding's line: the access whose index has the observed value,
+/// as far as values are known, else the most likely one; nullopt if the line has no access.
 std::optional<IndexAccess> find_access(const SourceTree& tree, const simt::record::Finding& finding,
                                        const WrongIndex& wrong);
 

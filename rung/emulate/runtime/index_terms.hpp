@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Index as rows and columns, row * width + column, and the condition on each term.
+// Splits an index row * width + column into its terms, and derives the condition on each term.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@
 
 namespace rung::cuda {
 
-/// Coordinate of an index, in [0, extent).
+/// A coordinate in an index, with values in [0, extent).
 struct IndexTerm {
   TokenRange range;
   std::int64_t extent;
-  std::string bound;  // the extent in the source: a parameter, else a number
+  std::string bound;  // source text of the extent: a parameter, else a number
 };
 
-/// Splits an index of an array of `count` elements by the widths in the source.
+/// Splits an index into an array of `count` elements, using the widths in the source.
 std::vector<IndexTerm> terms_of(const SourceTree& tree, const simt::record::Finding& finding,
                                 const IndexAccess& access, std::int64_t count);
 
-/// Returns conditions on the terms, for an `if`, under which the access is in bounds: for each
-/// coordinate the bounds that it can exceed. Returns "" if the source does not suffice, or if no
-/// condition would exclude the failing thread, unless `any_thread`.
+/// Returns a condition for an `if` under which the access is in bounds: for each coordinate, the
+/// bounds that it can exceed. Returns "" if the source does not suffice or, unless `any_thread`, if
+/// no condition would exclude the failing thread.
 std::string condition_of(const SourceTree& tree, const simt::record::Finding& finding,
                          const IndexAccess& access, const WrongIndex& wrong,
                          bool any_thread = false);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of kernels and their static shared memory.
+// Properties of kernels, and the layout of their static shared memory.
 #pragma once
 
 #include <atomic>
@@ -22,30 +22,31 @@ struct Memory;
 
 namespace rung::cuda {
 
-/// Shared variable with its name in the program.
+/// A shared variable, by its name in the program.
 struct SharedName {
   std::string_view name;
   const char* type = nullptr;  // mangled
   std::size_t bytes = 0, begin = 0;
 };
 
-/// Offsets of the shared variables that a kernel uses. Variables declared in its own function are
-/// placed first and together, so that their size is known from the first thread on; those of called
-/// functions are placed at first use.
+/// Offsets of the shared variables that a kernel uses. Variables declared in the kernel itself are
+/// placed first and together, so that their size is known from the first thread on; variables of
+/// called functions are placed at first use.
 class KernelLayout : public SharedLayout {
  public:
   KernelLayout();
   KernelLayout(const KernelLayout&) = delete;
   KernelLayout& operator=(const KernelLayout&) = delete;
 
-  /// Returns the variable's offset, and assigns one if it has none. If the size grows, calls
+  /// Returns the variable's offset; assigns an offset at first use. If the size grows, calls
   /// grown(before, after) before any thread can see the offset.
   unsigned place(int variable, const char* kernel,
                  const std::function<void(std::size_t before, std::size_t after)>& grown);
   [[nodiscard]] std::size_t used() const { return used_; }
-  /// Finds the variable that contains this byte. Returns false if there is none.
+  /// Finds the variable that contains the byte at `offset`. Returns false if there is none.
   bool variable_at(std::size_t offset, SharedName& found) const;
-  /// Kernel of this launch site's last launch, a prediction for the next launch; null: none yet.
+  /// Kernel of this launch site's last launch, as a prediction for the next launch; null: no launch
+  /// yet.
   std::atomic<const char*> last_kernel{nullptr};
 
  private:
@@ -54,7 +55,7 @@ class KernelLayout : public SharedLayout {
   std::size_t used_ = 0;
 };
 
-/// Excludes the runtime's own accesses by this thread from recording, during the object's lifetime.
+/// Excludes accesses by the runtime on this thread from recording, during the object's lifetime.
 class Unwatched {
  public:
   Unwatched() : last_(std::exchange(simt::record::tracer.last, nullptr)) {}
@@ -69,22 +70,22 @@ class Unwatched {
 inline std::size_t align_up(std::size_t value, std::size_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
-/// Returns the bytes of all shared variables of the program, an upper bound for each kernel.
+/// Returns the total size of the program's shared variables, an upper bound for each kernel.
 std::size_t all_shared_bytes();
-/// Returns the largest alignment of any shared variable of the program.
+/// Returns the maximum alignment over the program's shared variables.
 std::size_t max_shared_alignment();
-/// Returns the bytes of the shared variables declared in this kernel.
+/// Returns the size of the shared variables declared in this kernel itself.
 std::size_t own_shared_bytes(const char* kernel);
 
-/// Ends a program that calls this kernel as a function.
+/// Ends a program that calls this kernel like a function.
 [[noreturn]] void end_direct_call(const char* kernel);
 
-/// Adds launch information about the memory (null: shared memory) to a finding.
+/// Adds launch information about `memory` (null: shared memory) to a finding.
 void complete_finding(const LaunchConfig& config, const KernelLayout& layout,
                       std::size_t static_begin, const simt::record::Memory* memory,
                       simt::record::Finding& finding);
 
-/// Returns the program or library that contains this code or constant; null if none does.
+/// Returns the program or library that contains this code or constant; null if there is none.
 const void* object_of(const void* data);
 /// Returns the kernel at this address; null if none is registered.
 const KernelEntry* find_kernel(const void* code);
@@ -92,10 +93,9 @@ const KernelEntry* find_kernel(const void* code);
 const Demands* find_demands(const char* kernel);
 /// Returns the requirements of a kernel with several `__restrict__` parameters, else null.
 const Demands* find_restricted(const char* kernel);
-/// Returns the limit set by cudaFuncSetAttribute.
+/// Returns the limit of dynamic shared memory set by cudaFuncSetAttribute.
 std::size_t dynamic_shared_limit(const void* code, const char* kernel);
-/// Returns true if cudaFuncSetAttribute has allowed clusters of more than 8 blocks, which is not
-/// portable.
+/// Returns true if cudaFuncSetAttribute has allowed nonportable cluster sizes (more than 8 blocks).
 bool wide_clusters(const void* code, const char* kernel);
 
 /// Returns a readable name, "reduce<float>", for the mangled name of a kernel.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits of a launch: the device's and the kernel's.
+// Limits on launches, imposed by the device and the kernel.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ inline bool divides(const dim3& part, const dim3& whole) {
   return whole.x % part.x == 0 && whole.y % part.y == 0 && whole.z % part.z == 0;
 }
 
-/// Notes why the launch is rejected; returns the error.
+/// Records why the launch is rejected, and returns `error`.
 cudaError_t refuse(const LaunchConfig& config, cudaError_t error, const std::string& why);
 std::string too_much_shared(const LaunchConfig& config, std::size_t static_bytes,
                             std::size_t limit);
-/// Returns the cluster extent of a launch of a kernel with these requirements (null: none).
+/// Returns the cluster extent of a launch, given the kernel's requirements (null: none).
 dim3 cluster_of(const LaunchConfig& config, const Demands* demands);
 /// Reason why a launch is rejected.
 struct Refusal {
@@ -30,13 +30,13 @@ struct Refusal {
 };
 Refusal unmet(const LaunchConfig& config, const Demands* demands);
 
-/// Limits of one kernel.
+/// Limits for one kernel.
 struct LaunchLimits {
   std::size_t static_bytes;  // bytes of static shared memory
-  std::size_t shared_bytes;  // limit of shared memory per block
-  unsigned cluster_blocks;   // limit of blocks per cluster
+  std::size_t shared_bytes;  // maximum shared memory per block
+  unsigned cluster_blocks;   // maximum blocks per cluster
 };
-/// Rejects launches that the device cannot run.
+/// Rejects a launch that the device cannot run.
 cudaError_t check_limits(const LaunchConfig& config, const dim3& cluster,
                          const LaunchLimits& limits);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All allocations that the program has received from the runtime. They are host memory, but
+// All allocations that the program has received from the runtime. They are in host memory, but
 // accesses that a GPU would reject are rejected.
 #pragma once
 
@@ -14,13 +14,13 @@
 
 namespace rung::cuda {
 
-/// Origin of an allocation, which determines how it is released.
+/// Origin of an allocation; determines how it is released.
 enum class Origin : unsigned char {
-  guarded,     // pages of its own, with guard pages before and behind
-  pages,       // page-aligned guarded pages, which may become a block shared with other processes
-  registered,  // the program's own memory, registered by cudaHostRegister
-  mapped,      // by cuMemMap
-  opened       // of another process
+  guarded,     // separate pages between guard pages
+  pages,       // the same, page-aligned; may be converted to a block shared with other processes
+  registered,  // memory of the program, registered by cudaHostRegister
+  mapped,      // mapped by cuMemMap
+  opened       // memory of another process
 };
 
 struct Allocation {
@@ -32,8 +32,8 @@ struct Allocation {
   int device = 0;
   cudaMemPool_t pool = nullptr;
   int block = -1;                     // descriptor of the backing block
-  Pages pages{};                      // pages of the runtime that contain it
-  std::uint64_t launches_before = 0;  // number of launches before the allocation
+  Pages pages{};                      // the runtime's pages that contain it
+  std::uint64_t launches_before = 0;  // number of launches that preceded the allocation
 };
 
 /// Allocates memory. Returns cudaErrorMemoryAllocation if the simulated device or this machine is
@@ -44,8 +44,9 @@ cudaError_t release(void* memory, bool host, const void* code);
 /// Allocates memory from a pool.
 cudaError_t allocate_in_pool(void** memory, std::size_t bytes, const char* name, cudaMemPool_t pool,
                              const void* code = __builtin_return_address(0));
-/// Implements cudaFree in host code, for memory allocated here, by a graph, or in another process's
-/// exported pool. Reports any other address. `code`: return address of the program's call.
+/// Implements cudaFree in host code, for memory allocated by this runtime, by a graph, or in
+/// another process's exported pool. Reports any other address. `code`: return address of the
+/// program's call.
 cudaError_t free_on_device(void* memory, const void* code);
 /// Returns the allocation that contains this address; its `begin` is null if there is none.
 Allocation find(const void* address);
@@ -53,50 +54,49 @@ Allocation find(const void* address);
 /// contains all of these bytes.
 bool holds(const void* address, std::size_t bytes, bool writes);
 
-/// Returns the memory that host and kernels may both access: managed and host memory.
+/// Returns the memory that host and kernels may both access: managed memory and host memory.
 simt::record::ByteRanges host_visible_memory();
 
-/// Devices that may access memory that the runtime has not allocated. Masks as in
-/// record::Memory.
+/// Masks of the devices that may access memory not allocated by the runtime, as in record::Memory.
 struct Access {
   std::uint64_t readers = ~std::uint64_t{0}, writers = ~std::uint64_t{0};
 };
 void add_region(const Allocation& one, const char* name, bool initialized, Access access,
                 const void* code);
 void remove_region(char* begin);
-/// Converts an allocation of pages to a block that other processes may open. Returns its
+/// Converts an allocation with origin `pages` to a block that other processes may open. Returns its
 /// descriptor; -1 on failure.
 int share(const void* memory);
-/// Adds bytes to the device's usage; returns false if it is out of memory.
+/// Adds bytes to the device's usage. Returns false if the device is out of memory.
 bool take_room(int device, std::size_t bytes);
 void return_room(int device, std::size_t bytes);
-/// Updates access rights to the device's memory after a change of peer access.
+/// Updates the access rights to the device's memory after a change of peer access.
 void renew_access(int device);
-/// Maps another process's memory with this name, in this pool unless it is null.
+/// Maps the memory with this name of another process; into `pool` unless it is null.
 cudaError_t open_memory(void** memory, const BlockName& name, cudaMemPool_t pool, const char* what,
                         const void* code);
-/// Unmaps memory of another process, in which it stays allocated.
+/// Unmaps another process's memory, which remains allocated in that process.
 void close_opened(const Allocation& one);
 /// Frees all memory of a device.
 void free_everything(int device);
 std::size_t bytes_in_use();
 /// Reports a copy of uninitialized memory to the host; in report.cpp.
 void report_unwritten_copy(const Allocation& memory, std::size_t bytes, const void* code);
-/// Notes a copy to the host of a part of an array, as by a size in elements; in report.cpp.
+/// Records a copy of part of an array to the host, as if its size counted elements; in report.cpp.
 void note_short_copy(const Allocation& memory, std::size_t bytes, const void* code);
-/// Reports an access of host code at "file:line" to device memory; in report.cpp.
+/// Reports that host code at "file:line" accesses device memory; in report.cpp.
 void report_host_access(const Allocation& memory, const char* address, bool writes,
                         const std::string& line);
 
-/// Counts a launch.
+/// Increments the number of launches.
 void count_launch();
 std::uint64_t launches_so_far();
 
-/// Copies after validating both ends as far as they are known; either may be any host memory.
-/// `code`: return address of the program's call; null if unknown.
+/// Copies after validating source and destination as far as they are known; each may be any host
+/// memory. `code`: return address of the program's call; null if unknown.
 cudaError_t copy_bytes(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                        const void* code = nullptr);
-/// Copies `height` rows `depth` times, with the same validation.
+/// A copy of `height` rows, repeated `depth` times, with the same validation.
 struct Rows {
   char* to;
   const char* from;

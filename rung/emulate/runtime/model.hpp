@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Model of the simulated device: a well-known GPU per compute capability.
+// Model of the simulated device: a common GPU for each compute capability.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct Model {
   int threads_per_multiprocessor;
   int blocks_per_multiprocessor;
   std::size_t shared_per_multiprocessor;
-  // Opt-in limit of cudaFuncSetAttribute; the default limit is 48 KiB.
+  // Opt-in limit, for cudaFuncSetAttribute; the default limit is 48 KiB.
   std::size_t shared_per_block;
   std::size_t l2_bytes;
   int clock_khz;
@@ -24,16 +24,16 @@ struct Model {
   std::size_t memory_bytes;
 };
 
-/// Returns the model selected by --compute-capability; an H200 by default.
+/// Returns the model selected by --compute-capability; the H200 by default.
 const Model& model();
 
-/// Returns the model's cache sizes, for the counters.
+/// Returns the model's cache sizes, for counters.
 simt::record::Chip modeled_caches();
 
 inline constexpr std::size_t shared_without_asking = 48 << 10;
 inline constexpr int registers_per_multiprocessor = 65536;
-/// Registers per thread reported for kernels. They are compiled for a CPU, so nvcc's number is
-/// unknown; with this number each block size can be launched.
+/// Registers per thread that the runtime reports for kernels. Kernels are compiled for a CPU, so
+/// nvcc's register count is unknown; this value permits every block size.
 inline constexpr int registers_assumed = 32;
 
 }  // namespace rung::cuda

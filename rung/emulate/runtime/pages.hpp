@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Page mappings for memory that the runtime allocates. They are separate from the host's heap,
 // surrounded by inaccessible guard pages, and stay inaccessible for a while after they are freed,
-// so that stray accesses fault instead of corrupting the host. Device memory is also inaccessible
+// so that stray accesses fault instead of corrupting host data. Device memory is also inaccessible
 // to host code.
 #pragma once
 
@@ -16,7 +16,7 @@ struct Pages {
 };
 
 /// Maps at least `bytes` bytes, readable and writable; `begin` is null on failure. `guarded`:
-/// between inaccessible pages, which takes two more mappings, whose number the system limits.
+/// between inaccessible pages, which takes two more mappings of the limited number per process.
 Pages map_pages(std::size_t bytes, bool guarded);
 
 /// Freed memory, for reports of later accesses.
@@ -28,10 +28,11 @@ struct FreedMemory {
 /// Makes the pages inaccessible. Their addresses are reused only after much other memory has been
 /// freed.
 void retire_pages(const Pages& pages, const FreedMemory& what);
-/// Returns the recently freed memory that contained the address.
+/// Returns the recently freed memory that contained this address.
 FreedMemory find_freed(const void* address);
 
-/// Makes device memory accessible during its lifetime, for kernels and copies of the runtime.
+/// Makes device memory accessible during the object's lifetime, for kernels and copies of the
+/// runtime.
 class DeviceAccess {
  public:
   DeviceAccess();

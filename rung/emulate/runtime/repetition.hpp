@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repeated launches. Of a kernel that is launched many times without findings, the first launches
-// and few of the later ones are recorded: an unrecorded launch is several times as fast
+// Repeated launches. If a kernel is launched many times without findings, its first launches and
+// few of the later ones are recorded: an unrecorded launch is several times as fast
 // (docs/simulated-gpu.md, "Repeated launches").
 #pragma once
 
@@ -18,20 +18,20 @@ namespace rung::cuda {
 /// Data about a kernel's launches.
 struct LaunchHistory;
 
-/// A launch: decides at its begin whether it is recorded, and evaluates it at its end.
+/// A launch of a kernel: decides at its start whether it is recorded, and evaluates it at its end.
 class Repetition {
  public:
   /// Sets launch.unrecorded and launch.summary. Both arguments must outlive this object.
   Repetition(simt::Launch& launch, const Closure& closure);
   Repetition(const Repetition&) = delete;
   Repetition& operator=(const Repetition&) = delete;
-  /// Handles a failed launch, after which the next launches of the kernel are recorded.
+  /// Handles a failed launch: the next launches of the kernel will be recorded.
   ~Repetition();
   /// Handles a successful launch. `kernel`: name for the report.
   void ended_well(const std::string& kernel);
 
  private:
-  /// Returns the launch's description in words.
+  /// Returns the launch's description as a sequence of words.
   std::vector<std::uint64_t> describe(const Closure& closure);
   /// Records the memory that the kernel has written to.
   void learn(LaunchHistory& history) const;
@@ -41,14 +41,14 @@ class Repetition {
   bool ended_ = false;
   struct Pointer {
     std::size_t word;    // index into the launch's description
-    const void* memory;  // begin of the memory that it points into
+    const void* memory;  // base address of the memory to which it points
   };
   std::vector<Pointer> pointers_;  // pointer arguments into registered memory
   simt::LaunchSummary summary_;
 };
 
-/// Selects the launches that are recorded from now on, in the syntax of --checks, with all their
-/// blocks.
+/// Selects the launches that are recorded from now on, with all their blocks. `launches`: in the
+/// syntax of --checks.
 void set_recorded_launches(const std::string& launches);
 
 /// Returns the kernels with unrecorded launches, in the order of their first unrecorded launches.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps an access to the kernel parameter through which it goes, by the compiled source.
+// Maps an access to the kernel parameter through which it is made, by the compiled source.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@
 
 namespace rung::cuda {
 
-/// Source as g++ compiled it, with columns.
+/// Source as compiled by g++, with columns.
 class CompiledSource {
  public:
   explicit CompiledSource(const std::string& text);
 
-  /// Returns the `__restrict__` parameter of the kernel (its name without namespaces and template
+  /// Returns the `__restrict__` parameter of `kernel` (name without namespaces and template
   /// arguments) through which the code at this location reads or writes; "" if unknown.
   [[nodiscard]] std::string_view parameter_at(const simt::record::Source& place, bool writes,
                                               std::string_view kernel,
@@ -27,7 +27,7 @@ class CompiledSource {
 
  private:
   struct Scope {
-    std::size_t begin, end;  // the kernel's body
+    std::size_t begin, end;  // body of the kernel
     const Names& restricted;
   };
   [[nodiscard]] std::size_t base_of_write(std::size_t token) const;
@@ -51,12 +51,13 @@ class CompiledSource {
     int line, column;
   };
   emulate::TokenStream tokens_;
-  std::vector<File> files_;          // in token order; files may recur
+  std::vector<File> files_;          // in token order; a file may occur repeatedly
   std::vector<Position> positions_;  // of all tokens
 };
 
-/// Returns the base addresses of registered memory to which several arguments of a launch point, if
-/// its kernel has several `__restrict__` parameters; `kernel` is null while it is unknown.
+/// Returns the base addresses of registered memory to which several arguments of a launch point;
+/// empty unless its kernel has several `__restrict__` parameters. `kernel`: null while it is
+/// unknown.
 std::vector<const void*> memory_of_several(const LaunchConfig& config, const char* kernel);
 /// Returns the `__restrict__` parameter through which the kernel's code at this location reads or
 /// writes.

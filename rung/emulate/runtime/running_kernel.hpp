@@ -19,7 +19,7 @@ class RunningKernel {
   DeviceAccess access_;
 };
 
-/// Returns the signal that the thread's timer sends after that time.
+/// Returns the signal that the thread's timer sends after long_launch_seconds().
 int long_launch_signal();
 double long_launch_seconds();
 

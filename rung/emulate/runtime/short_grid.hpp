@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects grids with fewer threads than elements that their kernel's guard admits.
+// Detects grids with fewer threads than the elements that the kernel's guard admits.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace rung::cuda {
 
-/// Notes a successful launch if an integer argument, or a pair of them, suggests an array with more
-/// elements than the launch has threads.
+/// Records a successful launch if an integer argument, or a product of two, suggests an array with
+/// more elements than the launch has threads.
 void note_grid(const LaunchConfig& config, const std::string& kernel);
 /// Reports such a launch when its array is copied to the host and exactly the elements beyond its
 /// threads are unwritten.

@@ -10,16 +10,16 @@
 
 namespace rung::cuda {
 
-/// An atomic or volatile access to a flag, directly or in a called function.
+/// An atomic or volatile access to a flag, made directly or in a called function.
 struct Signal {
   std::string object;                  // spelled as in the source, without & and index
   std::size_t token = 0;               // token of the access, or of the call that contains it
-  std::size_t inner = 0;               // the access itself
+  std::size_t inner = 0;               // token of the access itself
   const Function* function = nullptr;  // function that contains the access
-  bool used = false;                   // the program uses the value
+  bool used = false;                   // the program uses the returned value
   bool writes = false;
   bool is_volatile = false;
-  bool fenced = false;  // preceded by a fence in its own function
+  bool fenced = false;  // preceded by a fence in the function that contains it
 };
 
 bool is_fence(const emulate::Token& token);

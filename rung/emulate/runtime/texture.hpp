@@ -16,7 +16,7 @@ struct Texture {
   const char* data;
   long long width, height, depth;  // extents in elements; 1 along missing axes
   std::size_t row, slice;
-  std::vector<Texture> smaller;  // further levels of a mipmapped array
+  std::vector<Texture> smaller;  // further levels, if it is a mipmapped array
 };
 struct Surface {
   cudaArray* array;

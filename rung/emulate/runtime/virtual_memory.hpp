@@ -20,13 +20,13 @@ namespace rung::cuda {
 /// Granularity of sizes and addresses, in bytes.
 inline constexpr std::size_t granularity = std::size_t{2} << 20;
 
-/// Physical memory, alive while a handle or a mapping refers to it.
+/// Physical memory. Alive as long as a handle or a mapping refers to it.
 struct Physical {
   int block = -1;
   std::size_t bytes = 0;
   CUmemAllocationProp properties{};
   bool imported = false;
-  // True if it is or was mapped at another address, or by another process: its writers are then
+  // True if it is or was mapped at another address or by another process, so that its writers are
   // unknown.
   bool known_elsewhere = false;
   bool mapped_before = false;
