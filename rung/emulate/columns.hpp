@@ -11,8 +11,8 @@ namespace rung::emulate {
 inline constexpr const char* column_options[] = {"-fdiagnostics-column-unit=byte",
                                                  "-fdiagnostics-color=never"};
 
-/// Returns the messages about `rewritten`, a source with line markers, with the columns and
-/// excerpts of the original files. `excerpts`: the messages contain excerpts.
+/// Translates messages about `rewritten`, a source with line markers, to the columns and excerpts
+/// of the original files. `excerpts`: the messages contain excerpts.
 std::string in_columns_of_files(const std::string& messages, const std::string& rewritten,
                                 bool excerpts = true);
 

@@ -39,7 +39,7 @@ void rewrite_kernels(TokenStream& tokens);
 /// Rewrites each shared variable to a reference into the running block's memory.
 void rewrite_shared(TokenStream& tokens);
 /// Gives file-scope constants internal linkage, as nvcc does without separate compilation, since
-/// several files may use one name. Has no effect if any constant is declared extern.
+/// several files may use the same name. Has no effect if any constant is declared extern.
 void rewrite_constants(TokenStream& tokens);
 /// Passes the result of a statement cudaMemcpy(...); to ignored(), which reports an error at the
 /// program's end.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLAS for programs run by `rung emulate`; docs/emulate.md lists the coverage. The functions are
-// kernels on the simulated GPU, in librung_cublas.a.
+// cuBLAS for programs run by `rung emulate`; docs/emulate.md lists the coverage. The library's
+// kernels run on the simulated GPU; they are in librung_cublas.a.
 #pragma once
 
 #include "rung_cuda/cublas_functions.h"
@@ -9,7 +9,7 @@
 #define CUBLAS_V2_H_
 #define CUBLAS_API_H_
 
-// NVIDIA's header defines these names.
+// Names that NVIDIA's header defines.
 #define cublasCreate_v2 cublasCreate
 #define cublasDestroy_v2 cublasDestroy
 #define cublasGetVersion_v2 cublasGetVersion

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the driver API that runtime API programs use: devices, contexts, memory, errors,
-// tensor maps. Modules are absent: they need a GPU's machine code.
+// The parts of the driver API that runtime API programs use: devices, contexts, memory, errors,
+// tensor maps. Modules are not supported: they contain a GPU's machine code.
 #pragma once
 
 #include "cuda_runtime.h"
@@ -14,7 +14,7 @@ typedef struct CUctx_st* CUcontext;
 typedef cudaStream_t CUstream;
 typedef cudaEvent_t CUevent;
 
-/// Same values as the runtime's errors.
+/// Error codes, with the same values as the runtime's.
 typedef enum cudaError_enum {
   CUDA_SUCCESS = 0,
   CUDA_ERROR_INVALID_VALUE = 1,
@@ -31,7 +31,7 @@ typedef enum cudaError_enum {
 } CUresult;
 
 enum CUcomputemode { CU_COMPUTEMODE_DEFAULT = 0, CU_COMPUTEMODE_PROHIBITED = 2 };
-/// Same values as the runtime's attributes.
+/// Device attributes, with the same values as the runtime's.
 typedef enum CUdevice_attribute_enum {
   CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
   CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X = 2,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Half precision: __half, __half2 and their functions. Each operation is computed in float and
-// rounded once to nearest even, which equals the hardware's result; fused operations are computed
-// in double.
+// rounded once to nearest even, which gives the hardware's result; fused operations are computed in
+// double.
 #pragma once
 
 #include "cuda_runtime.h"

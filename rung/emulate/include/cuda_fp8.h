@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 8-bit floats: __nv_fp8_e4m3 and __nv_fp8_e5m2, scalar and in vectors of two and four. Storage
-// types: arithmetic uses wider types, as on the chip.
+// 8-bit floats: __nv_fp8_e4m3 and __nv_fp8_e5m2, scalar and in vectors of two and four. They are
+// storage types: arithmetic uses wider types, as on the chip.
 #pragma once
 
 #include "cuda_bf16.h"
@@ -14,8 +14,8 @@ enum __nv_fp8_interpretation_t { __NV_E4M3, __NV_E5M2 };
 
 namespace rung::cuda {
 
-/// Rounds to nearest even. Overflow gives the largest finite value if saturating, else infinity, or
-/// NaN for formats without it.
+/// Rounds to nearest even. Overflow gives the largest finite value if `saturate`, else infinity, or
+/// NaN if the format has no infinity.
 inline unsigned char to_fp8_bits(double value, bool saturate, __nv_fp8_interpretation_t kind) {
   const bool e4m3 = kind == __NV_E4M3;
   const int places = e4m3 ? 3 : 2, least = e4m3 ? -6 : -14;
@@ -31,7 +31,7 @@ inline unsigned char to_fp8_bits(double value, bool saturate, __nv_fp8_interpret
     const unsigned last = e4m3 ? 0x7e : 0x7b;
     return static_cast<unsigned char>(sign | (saturate ? last : last + 1));
   }
-  // The implicit leading one adds one to the exponent; without it the number is subnormal.
+  // The implicit leading one increments the exponent field; without it the number is subnormal.
   const auto bits =
       static_cast<unsigned>(units) + (static_cast<unsigned>(exponent - least) << places);
   return static_cast<unsigned char>(sign | bits);
@@ -85,7 +85,7 @@ struct Fp8 {
   __nv_fp8_storage_t __x;
   Fp8() = default;
   template <class T>
-    requires std::is_arithmetic_v<T>
+  requires std::is_arithmetic_v<T>
   explicit Fp8(T x) : __x(to_fp8_bits(static_cast<double>(x), true, kind)) {}
   explicit Fp8(__half x) : Fp8(float(x)) {}
   explicit Fp8(__nv_bfloat16 x) : Fp8(float(x)) {}
@@ -93,8 +93,7 @@ struct Fp8 {
   explicit operator __half() const { return __half(float(*this)); }
   explicit operator __nv_bfloat16() const { return __nv_bfloat16(float(*this)); }
   template <class T>
-    requires(std::is_arithmetic_v<T> && !std::is_same_v<T, float>)
-  explicit operator T() const {
+  requires(std::is_arithmetic_v<T> && !std::is_same_v<T, float>) explicit operator T() const {
     return static_cast<T>(float(*this));
   }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipeline primitives: __pipeline_memcpy_async and its waits.
+// Pipeline primitives: __pipeline_memcpy_async, commits and waits.
 #pragma once
 
 #include "cuda_runtime.h"

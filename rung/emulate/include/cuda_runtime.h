@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA's main header for programs run by `rung emulate` on the simulated GPU. Written from the
-// documented interface; docs/emulate.md lists the coverage.
+// documentation of CUDA's interface; docs/emulate.md lists the coverage.
 #pragma once
 
 // Headers that nvcc includes implicitly.
@@ -32,7 +32,7 @@
 #include "rung_cuda/warp.h"
 #include "rung_cuda/words.h"
 
-// Include guards of NVIDIA's headers, which programs test for.
+// Include guards of NVIDIA's headers, for programs that test them.
 #define __CUDA_RUNTIME_H__
 #define __CUDA_RUNTIME_API_H__
 #define __DRIVER_TYPES_H__

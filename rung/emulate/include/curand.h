@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuRAND host interface: arrays of random numbers. Every pseudo-random generator is Philox here, so
-// the numbers have the same quality but differ from cuRAND's; the quasi-random generators are
-// Sobol's.
+// cuRAND host interface: arrays of random numbers. Every pseudorandom generator is implemented as
+// Philox, so the numbers have the same quality as cuRAND's but different values; the quasirandom
+// generators are Sobol's.
 #pragma once
 
 #include <vector>
@@ -128,8 +128,8 @@ inline unsigned next_bits(curandGenerator_st& generator) {
              {static_cast<unsigned>(generator.seed), static_cast<unsigned>(generator.seed >> 32)});
   return lane == 0 ? four.x : lane == 1 ? four.y : lane == 2 ? four.z : four.w;
 }
-/// Fills host or device memory with `make`, or with Sobol points, one dimension after the other,
-/// where `invert` maps uniform numbers to the distribution.
+/// Fills host or device memory with results of make() or, for quasirandom generators, with Sobol
+/// points, one dimension after another. `invert` maps uniform numbers to the distribution.
 template <class T, class Make, class Invert>
 curandStatus_t fill_random(curandGenerator_st& generator, T* out, size_t count, Make make,
                            Invert invert) {

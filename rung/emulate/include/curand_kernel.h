@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuRAND device interface: Philox4x32-10 (Salmon et al. 2011) and XORWOW (Marsaglia 2003) with
-// uniform, normal, log-normal and Poisson distributions; Sobol sequences. Sequences are 2^64 blocks
-// of four numbers apart for Philox, 2^67 numbers for XORWOW.
+// uniform, normal, log-normal and Poisson distributions; Sobol sequences. Distance between
+// sequences: 2^64 blocks of four numbers for Philox, 2^67 numbers for XORWOW.
 #pragma once
 
 #include "cuda_runtime.h"
@@ -22,8 +22,8 @@ inline float2 curand_normal2(State* state) {
   const unsigned x = curand(state), y = curand(state);
   return rung::cuda::normal_pair(x, y);
 }
-/// Returns a normal number. Normal numbers are generated in pairs; the second one is cached for the
-/// next call.
+/// Returns a normally distributed number. Numbers are generated in pairs; the second one is cached
+/// for the next call.
 template <class State>
 inline float curand_normal(State* state) {
   if (state->boxmuller_flag != 0) {
@@ -60,8 +60,8 @@ template <class State>
 inline double curand_log_normal_double(State* state, double mean, double deviation) {
   return exp(mean + deviation * curand_normal_double(state));
 }
-/// Returns a Poisson-distributed number: by inversion for small rates, by a normal approximation
-/// for large rates.
+/// Returns a Poisson-distributed number, by inversion for small rates, else by a normal
+/// approximation.
 template <class State>
 inline unsigned curand_poisson(State* state, double rate) {
   if (rate > 4000) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// std::lerp of C++20 is not a C function, but the library's math.h exports it globally, where it
-// collides with a lerp(float, float, float) that many CUDA programs define.
+// Prevents a name collision: the library's math.h exports C++20's std::lerp globally, and many CUDA
+// programs define their own lerp(float, float, float).
 #pragma once
 
 #ifdef __cplusplus

@@ -50,8 +50,8 @@ cudaError_t allocate_in_pool(void** memory, std::size_t bytes, const char* name,
 cudaError_t free_on_device(void* memory, const void* code);
 /// Returns the allocation that contains this address; its `begin` is null if there is none.
 Allocation find(const void* address);
-/// Returns true if live memory that some device may access, possibly several adjacent mappings,
-/// contains all of these bytes.
+/// Returns true if live memory that some device may access contains all of these bytes, possibly in
+/// several adjacent mappings.
 bool holds(const void* address, std::size_t bytes, bool writes);
 
 /// Returns the memory that host and kernels may both access: managed memory and host memory.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiler annotations; without effect.
+// Profiler annotations. They have no effect.
 #pragma once
 
 #include "../nvToolsExt.h"

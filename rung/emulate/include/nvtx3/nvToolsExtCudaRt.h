@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiler names for objects of the runtime API; without effect.
+// Profiler names for objects of the runtime API. They have no effect.
 #pragma once
 
 #include "nvToolsExt.h"

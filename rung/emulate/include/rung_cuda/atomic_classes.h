@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuda::atomic and cuda::atomic_ref, with their names in cuda::std.
+// cuda::atomic and cuda::atomic_ref, also declared in cuda::std.
 #pragma once
 
 #include <type_traits>
@@ -34,7 +34,7 @@ using std::memory_order_relaxed;
 using std::memory_order_release;
 using std::memory_order_seq_cst;
 
-/// Returns the simulator's memory order for a load or store of order `order`.
+/// Returns the simulator's memory order for a load or store of memory order `order`.
 constexpr rung::simt::MemoryOrder rung_order(std::memory_order order) {
   return order == memory_order_relaxed ? rung::simt::MemoryOrder::relaxed
                                        : rung::simt::MemoryOrder::ordered;
@@ -45,7 +45,7 @@ constexpr rung::simt::AtomicScope rung_scope(thread_scope scope) {
              : rung::simt::AtomicScope::block;
 }
 
-/// Atomic operations on the address that the derived class provides.
+/// Atomic operations on the address that the derived class `Self` provides.
 template <class T, class Self, thread_scope scope>
 class rung_atomic_operations {
   using Order = std::memory_order;
@@ -172,7 +172,7 @@ class atomic_ref : public rung_atomic_operations<T, atomic_ref<T, scope>, scope>
   T* address_;
 };
 
-/// Performs a fence; a relaxed one has no effect.
+/// Performs a fence. Has no effect if `order` is relaxed.
 inline void atomic_thread_fence(std::memory_order order, thread_scope scope = thread_scope_system) {
   if (order == memory_order_relaxed || scope == thread_scope_thread) return;
   if (scope == thread_scope_block) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Atomic functions of every width, with their _block and _system variants. All scopes share one
-// implementation, since memory here is coherent at system scope; checks report too narrow scopes.
+// implementation, since simulated memory is coherent at system scope; checks report scopes that are
+// too narrow.
 #pragma once
 
 #include "rung/simt/atomics.hpp"
@@ -12,7 +13,7 @@ using simt::AtomicKind;
 using simt::AtomicScope;
 using simt::Place;
 
-/// Type by which the simulator updates a T: long long for long.
+/// Type with which the simulator updates a T, such as long long for long.
 template <class T>
 struct AtomicAs {
   using Type = T;
@@ -32,7 +33,7 @@ inline T atomic_do(AtomicKind kind, T* address, T value, Place place, AtomicScop
   return static_cast<T>(simt::atomic_update(reinterpret_cast<As*>(address), kind,
                                             static_cast<As>(value), place, scope));
 }
-/// Performs an operation on the bits of the value, as an unsigned integer of the same size.
+/// Compares and exchanges the bits of the value, as an unsigned integer of the same size.
 template <class Bits, class T>
 inline T atomic_compare(T* address, T expected, T desired, Place place,
                         AtomicScope scope = AtomicScope::device, int order = simt::unstated_order) {
@@ -67,7 +68,7 @@ inline T atomic_change_bits(T* address, Change change, Place place = Place::curr
 
 }  // namespace rung::cuda
 
-// Defines one function for one type in all three scopes.
+// Defines a function for one type in all three scopes.
 #define RUNG_ATOMIC_SCOPED(name, type, kind, operand, scope)                            \
   inline type name(type* address, type value,                                           \
                    rung::cuda::Place place = rung::cuda::Place::current()) {            \
@@ -98,7 +99,7 @@ RUNG_ATOMIC(atomicExch, float, exchange, value)
 RUNG_ATOMIC(atomicExch, double, exchange, value)
 RUNG_ATOMIC(atomicSub, int, add, -value)
 RUNG_ATOMIC(atomicSub, unsigned int, add, -value)
-// Increment and decrement modulo the limit `value`.
+// Increment and decrement, which wrap at the limit `value`.
 RUNG_ATOMIC(atomicInc, unsigned int, increment, value)
 RUNG_ATOMIC(atomicDec, unsigned int, decrement, value)
 #undef RUNG_ATOMIC_INTEGERS

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuda::barrier, cuda::memcpy_async and cuda::pipeline. Copies into shared memory land as late as
-// possible: when a thread waits for their barrier or pipeline stage.
+// cuda::barrier, cuda::memcpy_async and cuda::pipeline. Copies into shared memory are performed as
+// late as possible: when a thread waits for their barrier or pipeline stage.
 #pragma once
 
 #include "rung/simt/async_copy.hpp"
@@ -25,7 +25,7 @@ class barrier {
     rung::simt::mbarrier_init(one->word(), static_cast<int>(expected), place);
     one->phase_ = 0;
   }
-  /// Arrives at the barrier. The token is the state of the current phase.
+  /// Arrives at the barrier. The returned token is the state of the current phase.
   [[nodiscard]] arrival_token arrive(long count = 1, RungPlace place = RungPlace::current()) {
     const arrival_token token = rung::simt::mbarrier_state(word(), place);
     rung::simt::mbarrier_arrive(word(), 0, place, static_cast<int>(count));
@@ -70,7 +70,8 @@ inline void barrier_expect_tx(barrier<scope, Completion>& one, long bytes,
                               RungPlace place = RungPlace::current()) {
   rung::simt::mbarrier_expect(barrier_native_handle(one), static_cast<std::uint32_t>(bytes), place);
 }
-/// Issues a copy by one thread. The barrier counts its bytes, which must be announced separately.
+/// Issues a copy by one thread. The barrier counts its bytes; expect_tx must announce them
+/// separately.
 template <class T, class Size, thread_scope scope, class Completion>
 inline void memcpy_async_tx(T* to, const T* from, Size bytes, barrier<scope, Completion>& one,
                             RungPlace place = RungPlace::current()) {
@@ -88,14 +89,15 @@ struct aligned_size_t {
 
 enum class pipeline_role { producer, consumer };
 
-/// Shared state of a pipeline: per stage, a barrier for the producers' commits and a barrier for
-/// the consumers' releases.
+/// Shared state of a pipeline: for each stage, a barrier at which producers commit and a barrier at
+/// which consumers release.
 template <thread_scope scope, unsigned char stages>
 struct pipeline_shared_state {
   std::uint64_t rung_full[stages], rung_empty[stages];
 };
 
-/// Pipeline of a single thread, or of a group whose stages are handed over by barriers.
+/// Pipeline of a single thread, or of a group whose stages pass between producers and consumers
+/// through barriers.
 template <thread_scope scope>
 class pipeline {
  public:
@@ -103,7 +105,7 @@ class pipeline {
   pipeline(std::uint64_t* full, std::uint64_t* empty, unsigned stages)
       : full_(full), empty_(empty), stages_(stages) {}
   void producer_acquire(RungPlace place = RungPlace::current()) {
-    // Unused stages are empty.
+    // Stages that were never used are empty.
     if (full_ != nullptr) await(empty_, produced_, 1, place);
   }
   void producer_commit(RungPlace place = RungPlace::current()) {
@@ -134,11 +136,9 @@ class pipeline {
       await(full_, produced_ - prior - 1, 0, place);
     }
   }
-  /// Returns the barrier that copies of the current stage signal; null if threads wait for their
+  /// Returns the barrier that copies of the current stage signal; null if each thread waits for its
   /// own copies.
-  std::uint64_t* rung_barrier() {
-    return full_ != nullptr ? full_ + produced_ % stages_ : nullptr;
-  }
+  std::uint64_t* rung_barrier() { return full_ != nullptr ? full_ + produced_ % stages_ : nullptr; }
 
  private:
   void await(std::uint64_t* barriers, unsigned batch, unsigned opposite, const RungPlace& place) {
@@ -164,7 +164,7 @@ inline pipeline<scope> rung_make_pipeline(const Group& group,
   group.sync();
   return {state->rung_full, state->rung_empty, stages};
 }
-/// Makes a pipeline in which every thread produces and consumes.
+/// Creates a pipeline in which every thread produces and consumes.
 template <class Group, thread_scope scope, unsigned char stages>
 inline pipeline<scope> make_pipeline(const Group& group,
                                      pipeline_shared_state<scope, stages>* state,
@@ -172,7 +172,7 @@ inline pipeline<scope> make_pipeline(const Group& group,
   const auto size = static_cast<unsigned>(group.size());
   return rung_make_pipeline(group, state, size, size, place);
 }
-/// Makes a pipeline whose first `producers` threads produce and whose others consume.
+/// Creates a pipeline in which the first `producers` threads produce and the others consume.
 template <class Group, thread_scope scope, unsigned char stages>
 inline pipeline<scope> make_pipeline(const Group& group,
                                      pipeline_shared_state<scope, stages>* state, size_t producers,
@@ -181,7 +181,7 @@ inline pipeline<scope> make_pipeline(const Group& group,
   const auto first = static_cast<unsigned>(producers);
   return rung_make_pipeline(group, state, first, size - first, place);
 }
-/// Makes a pipeline in which each thread gives its role.
+/// Creates a pipeline in which each thread states its role.
 template <class Group, thread_scope scope, unsigned char stages>
 inline pipeline<scope> make_pipeline(const Group& group,
                                      pipeline_shared_state<scope, stages>* state,
@@ -225,10 +225,10 @@ inline void memcpy_async(void* to, const void* from, size_t bytes, Sync&& sync,
     rung::simt::async_load(to, from, bytes, barrier, place);
   }
 }
-/// Copies word by word, distributed over the group's threads. If a barrier tracks the copy, the
-/// first thread issues it as one copy.
+/// Distributes the copy over the group's threads, word by word. If a barrier in shared memory
+/// tracks the copy, the first thread issues it as one copy.
 template <class Group, class T, class From, class Sync>
-  requires requires(const Group& g) { g.thread_rank(); }
+requires requires(const Group& g) { g.thread_rank(); }
 inline void memcpy_async(const Group& group, T* to, const From* from, size_t bytes, Sync&& sync,
                          RungPlace place = RungPlace::current()) {
   std::uint64_t* const barrier = rung_barrier_of(sync);
@@ -236,9 +236,8 @@ inline void memcpy_async(const Group& group, T* to, const From* from, size_t byt
       barrier != nullptr && rung::simt::in_own_shared_memory(barrier, sizeof(*barrier));
   if (counted && rung::simt::in_own_shared_memory(to, bytes)) {
     cooperative_groups::rung_for_each_word(
-        group, to, from, bytes, [&](void*, const void* word, size_t unit) {
-          rung::simt::async_read(word, unit, place);
-        });
+        group, to, from, bytes,
+        [&](void*, const void* word, size_t unit) { rung::simt::async_read(word, unit, place); });
     if (group.thread_rank() == 0) rung::simt::async_load(to, from, bytes, barrier, place);
     return;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runtime interface of rewritten sources: shared variables, and the identity of the running kernel.
+// Runtime interface of rewritten sources: shared variables, and the description of the running
+// kernel.
 #pragma once
 
 #include <stddef.h>
@@ -9,14 +10,14 @@
 #include "rung/simt/sync.hpp"
 #include "rung_cuda/words.h"
 
-// Excludes code of the launch from the kernel's record.
+// Excludes launch code from the kernel's record.
 #define RUNG_UNSEEN __attribute__((no_sanitize("thread"), no_sanitize_coverage))
 
 namespace rung::cuda {
 
 using simt::Place;
 
-/// Registers a shared variable of the program and returns its number; its offset depends on the
+/// Registers a shared variable of the program and returns its number; the offset depends on the
 /// kernel. `scope`: mangled name of a type in the declaring function; `type`: mangled name of the
 /// variable's type.
 int register_shared(size_t bytes, size_t alignment, const char* scope, const char* type);
@@ -29,11 +30,11 @@ struct SharedLayout {
 
 /// State shared by the threads of one launch.
 struct LaunchData {
-  const char* kernel;  // mangled name; null until the first thread starts
+  const char* kernel;  // mangled name; null until the first thread has started
   const SharedLayout* layout;
-  size_t static_begin;  // offset of static behind dynamic shared memory
+  size_t static_begin;  // offset of static shared memory, which follows dynamic shared memory
   size_t shared_end;    // end of the shared memory in use so far
-  bool copies_unseen;   // parameters have destructors, for which recording is suspended
+  bool copies_unseen;   // recording is suspended while parameters with destructors are copied
 };
 
 extern __thread char* const shared_base __asm__("rung_simt_shared")
@@ -43,7 +44,7 @@ extern __thread LaunchData* const launch_data __asm__("rung_simt_launch_data")
 
 unsigned place_shared(int variable);
 
-// The alignment is a separate argument, since templates ignore attributes of a type.
+// The alignment is a separate argument, since template arguments lose a type's attributes.
 template <class T, class Tag, size_t alignment>
 struct SharedVariable {
   static inline const int number =
@@ -71,7 +72,7 @@ struct DecayedType<T[]> {
 template <class T>
 using Decayed = typename DecayedType<T>::Type;
 
-/// Kernel argument, as findings describe it.
+/// A kernel argument as described in findings.
 struct Argument {
   const void* pointer = nullptr;  // valid if type is not null
   const char* type = nullptr;     // mangled target type
@@ -96,19 +97,19 @@ Argument describe_argument(const T& value) {
   }
 }
 
-/// Kernel with a known signature: calls it with arguments given by address.
+/// A kernel with a known signature, which can be called with arguments given by address.
 struct KernelEntry {
   const void* code;
   const char* name;  // mangled
   void (*invoke)(const void* code, void** arguments);
   const size_t* sizes;  // size of each parameter
   int count;
-  /// Describes at most `most` arguments for findings.
+  /// Describes the first arguments, at most `most`, for findings.
   void (*describe)(void** arguments, Argument* to, int most);
 };
 int register_kernel(const KernelEntry& kernel);
 
-/// Type in which a kernel argument is stored: the address for a reference.
+/// Type in which a kernel argument is stored: a pointer for a reference parameter.
 template <class Parameter>
 struct Passed {
   using Type = std::remove_cv_t<Parameter>;
@@ -158,11 +159,11 @@ KernelEntry describe(void (*kernel)(Parameters...), const char* name) {
 
 /// Launch requirements in a kernel's declaration; zeros if there are none.
 struct Demands {
-  unsigned max_threads = 0;      // of __launch_bounds__: threads per block
-  unsigned max_cluster = 0;      // of __launch_bounds__: blocks per cluster
-  dim3 cluster = dim3(0, 0, 0);  // of __cluster_dims__
-  /// Sets the limits. The minimum number of blocks per SM limits registers, which are not allocated
-  /// here.
+  unsigned max_threads = 0;      // __launch_bounds__: maximum threads per block
+  unsigned max_cluster = 0;      // __launch_bounds__: maximum blocks per cluster
+  dim3 cluster = dim3(0, 0, 0);  // __cluster_dims__
+  /// Sets the limits. Ignores the minimum number of blocks per SM: it limits registers, which the
+  /// simulator does not allocate.
   constexpr void launch_bounds(unsigned threads, unsigned = 0, unsigned cluster_blocks = 0) {
     max_threads = threads;
     max_cluster = cluster_blocks;
@@ -172,7 +173,7 @@ struct Demands {
     cluster.y = y;
     cluster.z = z;
   }
-  /// Limit of the __restrict__ parameters that are described.
+  /// Maximum number of __restrict__ parameters that are described.
   static constexpr int max_restricted = 12;
   const char* restricted_names[max_restricted] = {};
   constexpr void restricted(int parameter, const char* name) {
@@ -181,7 +182,7 @@ struct Demands {
 };
 int register_demands(const char* kernel, const Demands& demands);
 
-/// Requirements of the tag's kernel, registered when the program is loaded.
+/// Requirements of the kernel of `Tag`, registered when the program is loaded.
 template <class Tag>
 struct DemandsOf {
   static Demands find() {
@@ -192,7 +193,7 @@ struct DemandsOf {
   static inline const int number = register_demands(typeid(Tag).name(), find());
 };
 
-/// Returns the overload that can be a kernel.
+/// Returns its argument; selects from an overload set the function that can be a kernel.
 template <class... Parameters>
 constexpr auto only_kernel(void (*kernel)(Parameters...)) {
   return kernel;
@@ -203,11 +204,12 @@ struct Kernel {
   static inline const int number = register_kernel(describe(kernel, typeid(Tag).name()));
 };
 
-/// Records the running kernel. Fails the launch if it violates the kernel's requirements, and ends
-/// a program that calls a kernel as a function.
+/// Records which kernel is running. Fails the launch if it violates the kernel's requirements, and
+/// ends a program that calls a kernel as a function.
 void begin_kernel(const char* name);
 
-/// Computed at load time, since inside a kernel the call of name() would be recorded.
+/// Name of the tag's type, computed at load time: inside a kernel the call of name() would be
+/// recorded.
 template <class Tag>
 struct NameOf {
   static inline const char* const name = typeid(Tag).name();
@@ -217,8 +219,8 @@ struct NameOf {
 void suspend_recording();
 void resume_recording();
 
-/// Object at the start of a kernel, with its parameter types. On a GPU no thread copies or destroys
-/// parameters; here each thread does, unrecorded.
+/// Object at the start of a kernel, specific to its parameter types. It suspends recording while a
+/// thread copies or destroys parameters, which GPU threads do not do.
 template <bool trivial>
 struct ParameterGuard {};
 template <>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomic functions of CUDA 12.8: any type of 1 to 8 bytes, with a memory order and a scope.
+// Atomic functions of CUDA 12.8: for any type of 1 to 8 bytes, with memory order and scope.
 #pragma once
 
 #include <type_traits>
@@ -27,7 +27,7 @@ using AtomicBits = std::conditional_t<
     std::conditional_t<bytes == 4, unsigned,
                        std::conditional_t<bytes == 2, unsigned short, unsigned char>>>;
 
-/// Returns the simulator's memory order for a call's order.
+/// Returns the simulator's memory order for `order`.
 inline simt::MemoryOrder builtin_order(int order) {
   return order == __NV_ATOMIC_RELAXED ? simt::MemoryOrder::relaxed : simt::MemoryOrder::ordered;
 }
@@ -77,7 +77,7 @@ void __nv_atomic_exchange(T* address, T* value, T* old, int order,
                           rung::cuda::Place place = rung::cuda::Place::current()) {
   *old = __nv_atomic_exchange_n(address, *value, order, scope, place);
 }
-/// Performs a compare-and-exchange on bits. Weakness and failure order have no effect.
+/// Compares and exchanges bits. The weak flag and the failure order have no effect.
 template <class T>
 bool __nv_atomic_compare_exchange_n(T* address, T* expected, std::type_identity_t<T> desired,
                                     bool /*weak*/, int order, int /*otherwise*/,

@@ -10,8 +10,8 @@ namespace rung::cuda {
 
 enum Rounding { rn = FE_TONEAREST, rz = FE_TOWARDZERO, ru = FE_UPWARD, rd = FE_DOWNWARD };
 
-/// Calls f under the rounding mode. Volatile operands in f prevent the compiler from hoisting,
-/// sinking or contracting the computation.
+/// Calls f in the given rounding mode. Volatile operands in f prevent the compiler from moving or
+/// contracting the computation.
 template <Rounding rounding, class Operation>
 inline auto rounded(Operation f) {
   if constexpr (rounding == rn) {
@@ -31,8 +31,8 @@ inline T whole(T x) {
   if constexpr (rounding == ru) return ceil(x);
   return floor(x);
 }
-/// Converts an integral floating-point value to an integer type with saturation. NaN gives 0
-/// (64-bit types: only the sign bit set).
+/// Converts a floating-point number with an integral value to an integer type, with saturation. NaN
+/// gives 0; for 64-bit types, the value with only the sign bit set.
 template <class To, class From>
 inline To clamped(From x) {
   constexpr bool is_signed = To(-1) < To(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB block reductions: shuffles within warps, then shared memory. As with CUB, a barrier is
-// required between two uses of one TempStorage.
+// CUB block reductions, by shuffles within warps and then through shared memory. As with CUB, a
+// barrier is required between two uses of the same TempStorage.
 #pragma once
 
 #include "rung_cuda/cub_types.h"

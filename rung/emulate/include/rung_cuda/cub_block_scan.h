@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB block scans: shuffles within warps, then shared memory. As with CUB, a barrier is required
-// between two uses of one TempStorage.
+// CUB block scans, by shuffles within warps and then through shared memory. As with CUB, a barrier
+// is required between two uses of the same TempStorage.
 #pragma once
 
 #include "rung_cuda/cub_types.h"
@@ -14,8 +14,8 @@ template <class T, int size_x, BlockScanAlgorithm = BLOCK_SCAN_RAKING, int size_
 class BlockScan {
   static constexpr int threads = size_x * size_y * size_z;
   static constexpr int warps = (threads + 31) / 32;
-  /// Calls the prefix callback with the block's total. Its result in the first lane is the prefix
-  /// of all items.
+  /// True for a prefix callback. It is called with the block's total; its result in lane 0 is the
+  /// prefix of all items.
   template <class Prefix>
   static constexpr bool is_prefix = std::is_invocable_r_v<T, Prefix&, T>;
 
@@ -27,7 +27,7 @@ class BlockScan {
   __device__ explicit BlockScan(TempStorage& storage) : storage_(storage) {}
   __device__ BlockScan() : storage_(own_storage<TempStorage, BlockScan>()) {}
 
-  // One item per thread.
+  // Functions for one item per thread.
   __device__ void InclusiveSum(T input, T& output) { InclusiveScan(input, output, Sum{}); }
   __device__ void InclusiveSum(T input, T& output, T& aggregate) {
     InclusiveScan(input, output, Sum{}, aggregate);
@@ -81,7 +81,7 @@ class BlockScan {
     ExclusiveScan(one(input), one(output), initial, operation, aggregate);
   }
 
-  // Several consecutive items per thread. Outputs may alias inputs.
+  // Functions for several consecutive items per thread. Outputs may alias inputs.
   template <int items>
   __device__ void InclusiveSum(T (&inputs)[items], T (&outputs)[items]) {
     InclusiveScan(inputs, outputs, Sum{});
@@ -137,7 +137,7 @@ class BlockScan {
     T aggregate;
     inclusive(inputs, outputs, operation, aggregate, Asked<Prefix>{*this, prefix});
   }
-  /// Scans without an initial value: the block's first output equals its input.
+  /// Scans without an initial value: the first output of the block equals its input.
   template <int items, class Operation>
   __device__ void ExclusiveScan(T (&inputs)[items], T (&outputs)[items], Operation operation) {
     T aggregate;
@@ -172,7 +172,7 @@ class BlockScan {
   typedef T One[1];
   __device__ static One& one(T& item) { return reinterpret_cast<One&>(item); }
 
-  // Absent prefix of all items; a callback is called by all threads.
+  // No prefix. Like a prefix callback, it is called by all threads.
   struct NoPrefix {
     static constexpr bool there = false;
     __device__ T operator()(const T& aggregate) const { return aggregate; }
@@ -231,8 +231,8 @@ class BlockScan {
     for (int i = 1; i < items; ++i) sum = operation(sum, inputs[i]);
     return sum;
   }
-  /// Returns the combination of the preceding threads' values, if there are any, and that of all
-  /// values.
+  /// Scans the block. Returns true if there are preceding threads; `before` is then the combination
+  /// of their values. `aggregate`: combination of all values.
   template <class Operation>
   __device__ bool scan(const T& input, Operation operation, T& before, T& aggregate) {
     const int thread = rung::cuda::thread_of_block();

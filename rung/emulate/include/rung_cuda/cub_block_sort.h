@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB block sorts: radix and merge.
+// CUB block sorts: radix sort and merge sort.
 #pragma once
 
 #include "rung_cuda/cub_move.h"
 
 namespace cub {
 
-/// Sorts by one bit at a time: keys with a clear bit move before those with a set bit, stably.
+/// Sorts one bit at a time: keys whose bit is clear move before keys whose bit is set, stably.
 template <class Key, int size_x, int items, class Value = NullType, int = 4, bool = true,
           BlockScanAlgorithm = BLOCK_SCAN_WARP_SCANS, int = 0, int size_y = 1, int size_z = 1>
 class BlockRadixSort {
@@ -66,7 +66,7 @@ class BlockRadixSort {
       int before[items];
       for (int i = 0; i < items; ++i) {
         const bool set = (rung::cuda::ordered_bits(keys[i]) >> bit & 1) != 0;
-        before[i] = set == descending ? 1 : 0;  // moves to the front
+        before[i] = set == descending ? 1 : 0;  // 1: moves to the front
       }
       int front[items], of_block;
       Scan(storage_.scan).ExclusiveSum(before, front, of_block);
@@ -90,7 +90,7 @@ class BlockRadixSort {
   TempStorage& storage_;
 };
 
-/// Sorts by comparison, stably. An item's rank is its number of predecessors, counted in shared
+/// Sorts by comparison, stably. An item's rank is the number of its predecessors, counted in shared
 /// memory.
 template <class Key, int size_x, int items, class Value = NullType, int size_y = 1, int size_z = 1>
 class BlockMergeSort {
@@ -114,7 +114,7 @@ class BlockMergeSort {
   __device__ void Sort(Key (&keys)[items], Value (&values)[items], Compare before) {
     sort(keys, values, before, threads * items);
   }
-  /// Sorts the first `valid` items of the block; the others are set to `otherwise`.
+  /// Sorts the first `valid` items of the block; sets the others to `otherwise`.
   template <class Compare>
   __device__ void Sort(Key (&keys)[items], Compare before, int valid, Key otherwise) {
     Value none[items];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB block operations on adjacent items: head and tail flags, differences, shifts; histograms.
+// CUB block operations on adjacent items (head and tail flags, differences, shifts) and histograms.
 #pragma once
 
 #include "rung_cuda/cub_types.h"
@@ -34,7 +34,7 @@ class BlockHistogram {
   }
 };
 
-/// Exchanges the last or first item of each thread with its neighbor.
+/// Shared array through which each thread passes its first or last item to a neighbor.
 template <class T, int size_x, int size_y = 1, int size_z = 1>
 struct NeighborItems {
   static constexpr int threads = size_x * size_y * size_z;
@@ -59,8 +59,8 @@ class BlockDiscontinuity {
   __device__ explicit BlockDiscontinuity(TempStorage& storage) : storage_(storage) {}
   __device__ BlockDiscontinuity() : storage_(own_storage<TempStorage, BlockDiscontinuity>()) {}
 
-  /// Flags heads. The first item of the block is a head, unless it is compared with the last item
-  /// of the predecessor tile.
+  /// Flags the heads of runs. The block's first item is a head, unless `before`, the last item of
+  /// the preceding tile, is given for comparison.
   template <int items, class Flag, class Differ>
   __device__ void FlagHeads(Flag (&heads)[items], T (&inputs)[items], Differ differ) {
     Neighbors::exchange(storage_, inputs);
@@ -120,8 +120,8 @@ class BlockAdjacentDifference {
   __device__ BlockAdjacentDifference()
       : storage_(own_storage<TempStorage, BlockAdjacentDifference>()) {}
 
-  /// Computes differences to the left. The block's first item is copied, or uses the last item of
-  /// the predecessor tile.
+  /// Computes differences to the left neighbor. The block's first item is copied, or uses the last
+  /// item of the preceding tile.
   template <int items, class Output, class Difference>
   __device__ void SubtractLeft(T (&inputs)[items], Output (&outputs)[items],
                                Difference difference) {
@@ -134,8 +134,8 @@ class BlockAdjacentDifference {
     Neighbors::exchange(storage_, inputs);
     subtract_left(inputs, outputs, difference, &before);
   }
-  /// Computes differences to the right. The block's last item is copied, or uses the first item of
-  /// the successor tile.
+  /// Computes differences to the right neighbor. The block's last item is copied, or uses the first
+  /// item of the following tile.
   template <int items, class Output, class Difference>
   __device__ void SubtractRight(T (&inputs)[items], Output (&outputs)[items],
                                 Difference difference) {
@@ -182,8 +182,8 @@ class BlockShuffle {
   __device__ explicit BlockShuffle(TempStorage& storage) : storage_(storage) {}
   __device__ BlockShuffle() : storage_(own_storage<TempStorage, BlockShuffle>()) {}
 
-  /// Returns in `output` the item of the thread `distance` later; leaves it unchanged if there is
-  /// none.
+  /// Stores in `output` the item of the thread `distance` positions later; leaves it unchanged if
+  /// there is no such thread.
   __device__ void Offset(T input, T& output, int distance = 1) {
     const int from = put(input) + distance;
     if (from >= 0 && from < threads) output = storage_.items[from];
@@ -192,7 +192,8 @@ class BlockShuffle {
     const unsigned from = static_cast<unsigned>(put(input)) + distance;
     output = storage_.items[from % threads];
   }
-  /// Shifts all items by one position; leaves the first or last item of the block unchanged.
+  /// Shift all items by one position. The block's first output (Up) or last output (Down) is
+  /// unchanged.
   template <int items>
   __device__ void Up(T (&inputs)[items], T (&outputs)[items]) {
     const int thread = put(inputs[items - 1]);

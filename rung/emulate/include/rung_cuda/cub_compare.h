@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB merge sorts and segmented sorts, transformations, and utilities used by CUB's examples.
+// CUB merge sorts, segmented sorts, transformations, and utilities used in CUB's examples.
 #pragma once
 
 #include "rung_cuda/cub_device.h"
@@ -13,7 +13,7 @@
 
 namespace rung::cuda {
 
-/// Sorts stably, with buffers of the same size. `values` may be null.
+/// Sorts stably, using spare buffers of the same size. `values` may be null.
 template <class Keys, class Values, class Key, class Value, class Compare>
 __device__ void merge_sort(Keys keys, Values values, Key* spare_keys, Value* spare_values,
                            long long count, Compare before) {
@@ -35,7 +35,7 @@ __device__ void merge_sort(Keys keys, Values values, Key* spare_keys, Value* spa
     }
   }
 }
-/// Returns the bytes of temporary storage that a call needs.
+/// Layout and size of the temporary storage of a sort.
 template <class Key, class Value>
 struct SpareRoom {
   size_t for_keys, bytes;
@@ -163,7 +163,7 @@ struct DeviceSegmentedSort {
 };
 using DeviceSegmentedRadixSort = DeviceSegmentedSort;
 
-/// Runs body(i) or body(*(begin + i)), one thread each.
+/// Runs body(i) or body(*(begin + i)) for each i, in one simulated thread each.
 struct DeviceFor {
   template <class Count, class Body>
   static cudaError_t Bulk(Count count, Body body, cudaStream_t stream = nullptr) {
@@ -204,7 +204,7 @@ struct DeviceAdjacentDifference {
   }
 };
 
-/// Allocator without a cache: memory is allocated and freed at each call.
+/// Allocator that does not cache: each call allocates or frees memory.
 struct CachingDeviceAllocator {
   explicit CachingDeviceAllocator(bool = false) {}
   CachingDeviceAllocator(unsigned, unsigned = 1, unsigned = ~0u, size_t = ~size_t{0},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB device-wide reductions and scans. A call without storage returns the required bytes.
+// CUB device-wide reductions and scans. A call without temporary storage returns the required size.
 #pragma once
 
 #include <limits>
@@ -8,7 +8,7 @@
 
 namespace rung::cuda {
 
-/// Returns true, and the required size in `bytes`, if the call only queries the storage size.
+/// Returns true if the call only queries the storage size; sets `bytes` to the required size.
 inline bool asks_for_storage(void* storage, size_t& bytes, size_t needed = 1) {
   if (storage == nullptr) bytes = needed;
   return storage == nullptr;
@@ -116,7 +116,7 @@ struct DeviceScan {
     return rung::cuda::device_wide(storage, bytes, stream, [=] {
       T sum = initial;
       for (Count i = 0; i < count; ++i) {
-        const T next = operation(sum, in[i]);  // out may alias in
+        const T next = operation(sum, in[i]);  // `out` may alias `in`
         out[i] = sum;
         sum = next;
       }

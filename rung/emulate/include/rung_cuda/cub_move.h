@@ -23,8 +23,8 @@ enum BlockStoreAlgorithm {
   BLOCK_STORE_WARP_TRANSPOSE_TIMESLICED
 };
 
-/// Returns the index in the block's array of this thread's item `i`. CUB algorithms that transpose
-/// through shared memory give each thread the same items as a direct load.
+/// Returns the index in the block's array of this thread's item `i`. CUB's algorithms that
+/// transpose through shared memory give each thread the same items as a direct load.
 template <int threads, int items>
 __device__ inline int rung_item(int i, bool striped) {
   const int thread = rung::cuda::thread_of_block();
@@ -84,7 +84,7 @@ class BlockStore {
   }
 };
 
-// Free functions with an explicit thread index.
+// Functions with an explicit thread index.
 template <class T, int items, class Input>
 __device__ void LoadDirectBlocked(int thread, Input from, T (&to)[items]) {
   for (int i = 0; i < items; ++i) to[i] = from[thread * items + i];

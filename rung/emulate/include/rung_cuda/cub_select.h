@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB device-wide selections, run-length encodings, segments and histograms.
+// CUB device-wide selection, run-length encoding, segmented operations, and histograms.
 #pragma once
 
 #include "rung_cuda/cub_device.h"
@@ -68,7 +68,7 @@ struct DeviceSelect {
   }
 };
 
-/// Partition: moves selected items to the front in order, and the others behind them in reverse
+/// Partition: moves selected items to the front in order, and the rest behind them in reverse
 /// order.
 struct DevicePartition {
   template <class In, class Out, class Found, class Count, class Predicate>
@@ -97,7 +97,7 @@ struct DevicePartition {
 };
 
 struct DeviceRunLengthEncode {
-  /// Finds runs of at least two items: offsets and lengths.
+  /// Finds runs of at least two items; returns their offsets and lengths.
   template <class In, class Begins, class Lengths, class Found, class Count>
   static cudaError_t NonTrivialRuns(void* storage, size_t& bytes, In in, Begins begins,
                                     Lengths lengths, Found found, Count count,
@@ -167,7 +167,7 @@ struct DeviceSegmentedReduce {
 };
 
 struct DeviceHistogram {
-  /// Counts values in [edges[i], edges[i + 1]) for bin i.
+  /// Counts in bin i the values in [edges[i], edges[i + 1]).
   template <class In, class Bin, class Edge, class Count>
   static cudaError_t HistogramRange(void* storage, size_t& bytes, In in, Bin* histogram, int levels,
                                     Edge* edges, Count count, cudaStream_t stream = nullptr) {
@@ -180,7 +180,7 @@ struct DeviceHistogram {
       }
     });
   }
-  /// Counts values in levels - 1 bins of equal width. Values outside [lowest, highest) are ignored.
+  /// Counts values in levels - 1 bins of equal width. Ignores values outside [lowest, highest).
   template <class In, class Bin, class Level, class Count>
   static cudaError_t HistogramEven(void* storage, size_t& bytes, In in, Bin* histogram, int levels,
                                    Level lowest, Level highest, Count count,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB device-wide radix sort: stable, on a range of bits, one byte at a time.
+// CUB device-wide radix sort: stable, over a range of bits, one byte at a time.
 #pragma once
 
 #include "rung_cuda/cub_device.h"
@@ -13,8 +13,9 @@ __device__ void swap_pointers(T*& a, T*& b) {
   b = former;
 }
 
-/// Sorts `count` pairs from `keys` and `values` with the buffers `keys_2` and `values_2`. Returns
-/// true if the result is in the buffers. Both value pointers may be null.
+/// Sorts `count` pairs in `keys` and `values`, using the buffers `keys_2` and `values_2`. Returns
+/// true if the result is in these buffers. For a sort of keys only, the two value pointers are
+/// null.
 template <class Key, class Value, class Count>
 __device__ bool radix_sort(Key* keys, Key* keys_2, Value* values, Value* values_2, Count count,
                            int begin, int end, bool descending) {
@@ -104,7 +105,7 @@ struct DeviceRadixSort {
   }
 
  private:
-  /// Sorts with the second buffers in the temporary storage, so that the input is unchanged.
+  /// Sorts with the second buffers in temporary storage, which leaves the input unchanged.
   template <class Key, class Value, class Count>
   static cudaError_t sort(void* storage, size_t& bytes, const Key* in, Key* out,
                           const Value* values_in, Value* values_out, Count count, int begin,

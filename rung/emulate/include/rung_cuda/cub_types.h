@@ -41,7 +41,7 @@ struct KeyValuePair {
   Key key;
   Value value;
 };
-/// Operator that selects the larger value, and of equal values the smaller index.
+/// Operator that selects the larger value; for equal values, the smaller index.
 struct ArgMax {
   template <class T, class Index>
   __host__ __device__ KeyValuePair<Index, T> operator()(const KeyValuePair<Index, T>& a,
@@ -121,11 +121,11 @@ struct DoubleBuffer {
 
 struct NullType {};
 
-/// True if Operation combines two values of type T.
+/// True if `Operation` combines two values of type T.
 template <class Operation, class T>
 inline constexpr bool is_operation = std::is_invocable_r_v<T, Operation&, T, T>;
 
-/// Storage in the block's shared memory for a collective constructed without storage.
+/// Returns storage in the block's shared memory, for a collective constructed without storage.
 template <class Storage, class Collective>
 __device__ inline Storage& own_storage() {
   return rung::cuda::shared_variable<Storage, Collective, alignof(Storage)>();
@@ -151,7 +151,7 @@ __device__ inline int thread_of_block() {
   return static_cast<int>(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z));
 }
 
-/// Lanes of this thread's group of `width` that exist in a block of `threads`.
+/// The lanes that exist in this thread's group of `width` lanes.
 struct LaneGroup {
   int lane, lanes;
   unsigned mask;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB collectives of a warp, or of a power-of-two part of it.
+// CUB collectives of a warp, or of a power-of-two part of a warp.
 #pragma once
 
 #include "rung_cuda/cub_types.h"
@@ -39,20 +39,21 @@ class WarpReduce {
     return Reduce(inputs, cub::Min{});
   }
 
-  /// Reduces segments given by head flags; the result is valid in the first lane of each segment.
-  /// Lane 0 is a head.
+  /// Reduces segments that begin at head flags; the result is valid in the first lane of each
+  /// segment. Lane 0 is always a head.
   template <class Flag, class Operation>
   __device__ T HeadSegmentedReduce(T input, Flag head, Operation operation) {
     const rung::cuda::LaneGroup group(width);
     const unsigned heads = __ballot_sync(group.mask, head ? 1 : 0) & group.mask;
     return segmented(group, input, operation, heads & ~(~0u >> (31 - lane_of_warp())));
   }
-  /// Reduces segments given by tail flags.
+  /// Reduces segments that end at tail flags; the result is valid in the first lane of each
+  /// segment.
   template <class Flag, class Operation>
   __device__ T TailSegmentedReduce(T input, Flag tail, Operation operation) {
     const rung::cuda::LaneGroup group(width);
     const unsigned tails = __ballot_sync(group.mask, tail ? 1 : 0) & group.mask;
-    // Segments begin behind each tail.
+    // A segment begins in the lane after each tail.
     return segmented(group, input, operation, tails << 1 & ~(~0u >> (31 - lane_of_warp())));
   }
   template <class Flag>
@@ -66,7 +67,7 @@ class WarpReduce {
 
  private:
   __device__ static int lane_of_warp() { return rung::cuda::thread_of_block() % 32; }
-  /// Reduces within segments. `next`: mask of the warp's later lanes that begin segments.
+  /// Reduces within segments. `next`: mask of the warp's later lanes at which segments begin.
   template <class Operation>
   __device__ static T segmented(const rung::cuda::LaneGroup& group, T value, Operation operation,
                                 unsigned next) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLAS functions of vectors and matrices that rung implements. Matrices are column-major: element
-// (i, j) of A is a[i + j * lda]. L is the letter of the type T, R the real type of T.
+// cuBLAS functions that rung implements. Matrices are column-major: element (i, j) of A is a[i + j
+// * lda]. L is the letter of the type T, R the corresponding real type.
 #pragma once
 
 #include "rung_cuda/cublas_types.h"
 
-// Each function exists with int sizes and, as name_64, with int64_t: Int is the size type, `bits`
-// the suffix.
+// Each function exists with int sizes and, as name_64, with int64_t sizes. Int: size type; `bits`:
+// suffix.
 #define RUNG_CUBLAS_REAL_TYPES(X) \
   X(S, float, int, )              \
   X(D, double, int, ) X(S, float, int64_t, _64) X(D, double, int64_t, _64)
@@ -14,16 +14,16 @@
   X(C, cuComplex, int, )             \
   X(Z, cuDoubleComplex, int, ) X(C, cuComplex, int64_t, _64) X(Z, cuDoubleComplex, int64_t, _64)
 #define RUNG_CUBLAS_TYPES(X) RUNG_CUBLAS_REAL_TYPES(X) RUNG_CUBLAS_COMPLEX_TYPES(X)
-/// Functions named by the letters of a type and of its real type: Scnrm2.
+/// Functions named by the letters of a type and of its real type, such as Scnrm2.
 #define RUNG_CUBLAS_NORMS_OF(X, Int, bits) \
   X(S, s, float, float, Int, bits)         \
   X(D, d, double, double, Int, bits)       \
   X(Sc, c, cuComplex, float, Int, bits) X(Dz, z, cuDoubleComplex, double, Int, bits)
 #define RUNG_CUBLAS_NORMS(X) RUNG_CUBLAS_NORMS_OF(X, int, ) RUNG_CUBLAS_NORMS_OF(X, int64_t, _64)
-/// Invokes X(name, size type, ...) for both names of a function.
+/// Invokes X(name, size type, ...) for the functions with and without the suffix _64.
 #define RUNG_CUBLAS_BOTH(X, name, ...) X(name, int, __VA_ARGS__) X(name##_64, int64_t, __VA_ARGS__)
 
-/// axpy, scal, copy and swap.
+/// Declares axpy, scal, copy and swap.
 #define RUNG_CUBLAS_VECTORS(L, T, Int, bits)                                                   \
   cublasStatus_t cublas##L##axpy##bits(cublasHandle_t, Int n, const T* alpha, const T* x,      \
                                        Int incx, T* y, Int incy);                              \
@@ -31,7 +31,7 @@
   cublasStatus_t cublas##L##copy##bits(cublasHandle_t, Int n, const T* x, Int incx, T* y,      \
                                        Int incy);                                              \
   cublasStatus_t cublas##L##swap##bits(cublasHandle_t, Int n, T* x, Int incx, T* y, Int incy);
-/// Reductions over vectors. Iamax and Iamin return 1-based indices.
+/// Declares reductions over vectors. Iamax and Iamin return 1-based indices.
 #define RUNG_CUBLAS_SUMS(L, l, T, R, Int, bits)                                                    \
   cublasStatus_t cublas##L##nrm2##bits(cublasHandle_t, Int n, const T* x, Int incx, R* result);    \
   cublasStatus_t cublas##L##asum##bits(cublasHandle_t, Int n, const T* x, Int incx, R* result);    \
@@ -42,11 +42,11 @@
 #define RUNG_CUBLAS_ROT(L, T, Int, bits)                                                     \
   cublasStatus_t cublas##L##rot##bits(cublasHandle_t, Int n, T* x, Int incx, T* y, Int incy, \
                                       const T* c, const T* s);
-/// ger: A = alpha x y' + A.
+/// Declares ger: A = alpha x y' + A.
 #define RUNG_CUBLAS_GER(name, Int, T)                                                     \
   cublasStatus_t name(cublasHandle_t, Int m, Int n, const T* alpha, const T* x, Int incx, \
                       const T* y, Int incy, T* a, Int lda);
-/// gemv and symv: y = alpha op(A) x + beta y; trsv: op(A) x = b.
+/// Declares gemv and symv: y = alpha op(A) x + beta y; trsv: solves op(A) x = b.
 #define RUNG_CUBLAS_MATRIX_VECTOR(L, T, Int, bits)                                                \
   cublasStatus_t cublas##L##gemv##bits(cublasHandle_t, cublasOperation_t, Int m, Int n,           \
                                        const T* alpha, const T* a, Int lda, const T* x, Int incx, \
@@ -57,7 +57,7 @@
   cublasStatus_t cublas##L##trsv##bits(cublasHandle_t, cublasFillMode_t, cublasOperation_t,       \
                                        cublasDiagType_t, Int n, const T* a, Int lda, T* x,        \
                                        Int incx);
-/// gemm: C = alpha op(A) op(B) + beta C; single and batched.
+/// Declares gemm: C = alpha op(A) op(B) + beta C; single and batched.
 #define RUNG_CUBLAS_GEMM(L, T, Int, bits)                                                        \
   cublasStatus_t cublas##L##gemm##bits(cublasHandle_t, cublasOperation_t, cublasOperation_t,     \
                                        Int m, Int n, Int k, const T* alpha, const T* a, Int lda, \
@@ -70,8 +70,9 @@
       cublasHandle_t, cublasOperation_t, cublasOperation_t, Int m, Int n, Int k, const T* alpha, \
       const T* a, Int lda, long long stride_a, const T* b, Int ldb, long long stride_b,          \
       const T* beta, T* c, Int ldc, long long stride_c, Int batches);
-/// C = alpha op(A) + beta op(B); C = diag(x) A or A diag(x); C = alpha op(A) op(A)' + beta C in a
-/// triangle; op(A) X = alpha B or X op(A) = alpha B, X over B; C = alpha op(A) B or alpha B op(A).
+/// Declares geam: C = alpha op(A) + beta op(B); dgmm: C = diag(x) A or A diag(x); syrk: C = alpha
+/// op(A) op(A)' + beta C in a triangle; trsm: solves op(A) X = alpha B or X op(A) = alpha B, X
+/// replaces B; trmm: C = alpha op(A) B or alpha B op(A).
 #define RUNG_CUBLAS_MATRICES(L, T, Int, bits)                                                      \
   cublasStatus_t cublas##L##geam##bits(cublasHandle_t, cublasOperation_t, cublasOperation_t,       \
                                        Int m, Int n, const T* alpha, const T* a, Int lda,          \
@@ -87,13 +88,13 @@
   cublasStatus_t cublas##L##trmm##bits(                                                            \
       cublasHandle_t, cublasSideMode_t, cublasFillMode_t, cublasOperation_t, cublasDiagType_t,     \
       Int m, Int n, const T* alpha, const T* a, Int lda, const T* b, Int ldb, T* c, Int ldc);
-/// Complex vectors scaled by real factors.
+/// Declares functions that scale complex vectors by real factors.
 #define RUNG_CUBLAS_BY_REALS(Int, bits)                                                      \
   cublasStatus_t cublasCsscal##bits(cublasHandle_t, Int n, const float* alpha, cuComplex* x, \
                                     Int incx);                                               \
   cublasStatus_t cublasZdscal##bits(cublasHandle_t, Int n, const double* alpha,              \
                                     cuDoubleComplex* x, Int incx);
-/// Products whose element types are run-time values; scalars have the type of the sums.
+/// Declares products whose element types are run-time values; scalars have the type of the sums.
 #define RUNG_CUBLAS_BY_NUMBER(Int, bits)                                                          \
   cublasStatus_t cublasGemmEx##bits(                                                              \
       cublasHandle_t, cublasOperation_t, cublasOperation_t, Int m, Int n, Int k,                  \
@@ -144,7 +145,7 @@ RUNG_CUBLAS_BY_NUMBER(int, )
 RUNG_CUBLAS_BY_NUMBER(int64_t, _64)
 }
 
-// Overloads from before CUDA 11, in which a data type denotes the compute type.
+// Overloads for programs written before CUDA 11, in which a data type denotes the compute type.
 namespace rung::cuda {
 inline cublasComputeType_t compute_type(cudaDataType sums) {
   switch (sums) {

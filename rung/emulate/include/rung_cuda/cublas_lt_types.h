@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cublasLt: types and attribute numbers.
+// Types and attribute numbers of cublasLt.
 #pragma once
 
 #include "rung_cuda/cublas_types.h"
@@ -98,7 +98,7 @@ typedef enum {
   CUBLASLT_MATMUL_PREF_IMPL_MASK = 12
 } cublasLtMatmulPreferenceAttributes_t;
 
-// Descriptors hold their attributes; programs access them only through functions.
+// Descriptors, which hold their attributes; programs access them only through functions.
 typedef struct {
   int type = CUDA_R_32F, order = CUBLASLT_ORDER_COL;
   uint64_t rows = 0, columns = 0;

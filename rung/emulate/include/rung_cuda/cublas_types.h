@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLAS: types, and functions of the handle.
+// Types of cuBLAS, and functions on its handle.
 #pragma once
 
 #include "cuComplex.h"
@@ -132,12 +132,12 @@ cublasStatus_t cublasSetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t m
 cublasStatus_t cublasGetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t* mode);
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);
 cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t* mode);
-/// Has no effect. The workspace must be device memory.
+/// Only validates its arguments: the workspace must be in device memory, or null.
 cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void* workspace, size_t bytes);
 cublasStatus_t cublasSetSmCountTarget(cublasHandle_t handle, int count);
 cublasStatus_t cublasGetSmCountTarget(cublasHandle_t handle, int* count);
 
-// Copies between host and device, column-major; `size` is the element size. Functions with the
+// Copies between host and device, column-major. `size`: element size in bytes. Functions with the
 // suffix _64 take int64_t sizes.
 #define RUNG_CUBLAS_COPIES(name, Int, bits)                                                      \
   cublasStatus_t cublas##name##Vector##bits(Int n, Int size, const void* x, Int incx, void* y,   \

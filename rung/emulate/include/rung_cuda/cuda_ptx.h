@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuda::ptx and cuda::device: mbarriers, bulk and tensor copies and clusters as functions, as far
-// as the programming guide uses them. rung_cuda/ptx_hopper.h implements the instructions.
+// cuda::ptx and cuda::device: the functions for mbarriers, bulk and tensor copies and clusters that
+// occur in the programming guide. rung_cuda/ptx_hopper.h implements the instructions.
 #pragma once
 
 #include <type_traits>
@@ -15,8 +15,8 @@ using rung::ptx::SharedPlace;
 template <int number>
 using n32_t = std::integral_constant<int, number>;
 
-// State spaces, orders and scopes are distinct types, so that overloads distinguish copy
-// directions.
+// State spaces, memory orders and scopes are distinct types, so that overloads can distinguish the
+// directions of copies.
 struct space_global_t {};
 struct space_shared_t {};
 struct space_cluster_t {};
@@ -129,10 +129,9 @@ inline rung::ptx::Coordinates<rank> rung_coordinates(const std::int32_t (&given)
   return reversed;
 }
 template <class Space, int rank>
-  requires(!std::is_same_v<Space, space_global_t>)
-inline void cp_async_bulk_tensor(Space, space_global_t, void* to, const void* map,
-                                 const std::int32_t (&at)[rank], std::uint64_t* barrier,
-                                 RungPlace place = RungPlace::current()) {
+requires(!std::is_same_v<Space, space_global_t>) inline void cp_async_bulk_tensor(
+    Space, space_global_t, void* to, const void* map, const std::int32_t (&at)[rank],
+    std::uint64_t* barrier, RungPlace place = RungPlace::current()) {
   rung::simt::tensor_load(to, map, rung_coordinates(at).at, rank, barrier, place);
 }
 template <int rank>

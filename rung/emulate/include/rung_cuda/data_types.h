@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Run-time numbers of data types in CUDA's libraries.
+// Numbers that denote data types in CUDA's libraries.
 #pragma once
 
 typedef enum cudaDataType_t {

@@ -13,7 +13,7 @@ struct cudaDeviceProp {
   int regsPerBlock, warpSize;
   size_t memPitch;
   int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3];
-  int clockRate;  // removed in CUDA 13; many programs print it
+  int clockRate;  // removed in CUDA 13; still printed by many programs
   size_t totalConstMem;
   int major, minor;
   size_t textureAlignment, texturePitchAlignment;

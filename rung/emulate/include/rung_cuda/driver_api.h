@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Driver API functions that equal runtime API functions: contexts, memory, streams, events, graphs.
-// A device has a single context, the primary one.
+// Driver API functions that have a runtime API equivalent: contexts, memory, streams, events,
+// graphs. A device has a single context, the primary context.
 #pragma once
 
 typedef cudaGraph_t CUgraph;
@@ -22,10 +22,10 @@ typedef cudaHostFn_t CUhostFn;
 #define CU_MEMHOSTALLOC_DEVICEMAP cudaHostAllocMapped
 #define CU_MEMHOSTALLOC_WRITECOMBINED cudaHostAllocWriteCombined
 
-/// Returns the allocation that holds an address; either result pointer may be null.
+/// Returns the allocation that contains an address; `begin` and `bytes` may be null.
 CUresult cuMemGetAddressRange(CUdeviceptr* begin, size_t* bytes, CUdeviceptr address);
 
-// Defines driver function `name` by a call of the runtime function `as`.
+// Defines driver function `name` as a call of runtime function `as`.
 #define RUNG_DRIVER(name, parameters, as, arguments) \
   inline CUresult name parameters { return rung::cuda::result(as arguments); }
 

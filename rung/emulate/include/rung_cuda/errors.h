@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Error codes of the runtime API and their texts in cudaGetErrorString.
+// Error codes of the runtime API, and their texts for cudaGetErrorString.
 #pragma once
 
 #define RUNG_CUDA_ERRORS(X)                                                                        \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // wmma fragments. A matrix is distributed over the warp: element 32 i + lane in row-major order is
-// x[i] of the lane. A GPU's layout differs, and programs must not rely on either layout.
+// x[i] of the lane. The layout on a GPU differs, and programs must not rely on any layout.
 #pragma once
 
 #include "rung/simt/fragment_product.hpp"
@@ -63,8 +63,8 @@ inline void fill_fragment(fragment<Use, m, n, k, T, Layout>& to,
   for (auto& x : to.x) x = value;
 }
 
-/// Checks that addresses are multiples of 32 bytes. (Fragments of sub-matrices start at multiples
-/// of 16 rows or columns, so valid matrices satisfy it.)
+/// Checks that addresses are multiples of 32 bytes. (Fragments of submatrices start at multiples of
+/// 16 rows or columns, so valid matrices satisfy this condition.)
 template <class T>
 inline void rung_check(const T* address, unsigned stride, const RungPlace& place) {
   if (reinterpret_cast<size_t>(address) % 16 != 0) {
@@ -111,7 +111,7 @@ inline void store_matrix_sync(T* to, const fragment<accumulator, m, n, k, T>& fr
   });
 }
 
-/// Element type of an operand in the simulator.
+/// Returns the simulator's type for operands of type T.
 template <class T>
 constexpr rung::simt::FragmentType rung_type() {
   using rung::simt::FragmentType;

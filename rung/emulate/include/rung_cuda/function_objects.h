@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Function objects of <cuda/functional> that CUB uses: minimum, maximum, plus and others. The C++
-// library's <functional> would take longer to compile than all of CUB.
+// Function objects of <cuda/functional> that CUB uses: minimum, maximum, plus and others. Including
+// the C++ library's <functional> would take longer to compile than all of CUB.
 #pragma once
 
 #include <bits/stl_function.h>

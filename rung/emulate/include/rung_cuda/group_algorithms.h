@@ -27,13 +27,13 @@ RUNG_OPERATION(bit_or, a | b)
 RUNG_OPERATION(bit_xor, a ^ b)
 #undef RUNG_OPERATION
 
-/// Returns the reduction in every thread of the group. Values are combined in order of rank, so
+/// Returns the reduction to every thread of the group. Values are combined in order of rank, so
 /// that the result is reproducible.
 template <class Group, class T, class Operation>
 inline T reduce(const Group& group, T value, Operation operation,
                 RungPlace place = RungPlace::current()) {
   if constexpr (requires { group.rung_reduce(value, operation, place); }) {
-    return group.rung_reduce(value, operation, place);  // a tile larger than a warp
+    return group.rung_reduce(value, operation, place);  // for tiles larger than a warp
   }
   T sum = group.shfl(value, 0, place);
   for (unsigned rank = 1; rank < group.size(); ++rank) {
@@ -68,7 +68,7 @@ inline T exclusive_scan(const Group& group, T value, RungPlace place = RungPlace
 }
 
 /// Calls function(to, from, bytes) for each word that the calling thread copies. Words are as wide
-/// as both alignments allow, as in GPU code.
+/// as the alignment of source and destination permits, as in GPU code.
 template <class Group, class Function>
 __forceinline__ void rung_for_each_word(const Group& group, void* to, const void* from,
                                         size_t bytes, Function function) {
@@ -78,8 +78,8 @@ __forceinline__ void rung_for_each_word(const Group& group, void* to, const void
     function(static_cast<char*>(to) + i, static_cast<const char*>(from) + i, unit);
   }
 }
-/// Issues the calling thread's part of a copy. It lands when the thread waits, or immediately if
-/// the destination is not shared memory.
+/// Issues the calling thread's part of a copy. The copy is performed when the thread waits, or
+/// immediately if the destination is not shared memory.
 template <class Group>
 __forceinline__ void rung_copy(const Group& group, void* to, const void* from, size_t bytes,
                                RungPlace place) {
@@ -106,7 +106,7 @@ __forceinline__ void memcpy_async(const Group& group, T* to, size_t to_count, co
   const size_t count = to_count < from_count ? to_count : from_count;
   memcpy_async(group, to, from, count * sizeof(T), place);
 }
-/// Waits for the group's copies into shared memory and makes them visible to it.
+/// Waits for the group's copies into shared memory and makes them visible to the group.
 template <class Group>
 inline void wait(const Group& group, RungPlace place = RungPlace::current()) {
   rung::simt::async_wait_all();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cooperative groups larger than a warp: the block, the grid, the cluster.
+// Cooperative groups larger than a warp: block, grid, cluster.
 #pragma once
 
 #include "rung_cuda/integers.h"
@@ -22,7 +22,7 @@ inline unsigned long long block_rank() {
   return blockIdx.x + 1ull * gridDim.x * (blockIdx.y + 1ull * gridDim.y * blockIdx.z);
 }
 inline unsigned long long grid_size() { return 1ull * gridDim.x * gridDim.y * gridDim.z; }
-/// Returns the mask of the lanes that exist in the calling warp.
+/// Returns a mask of the lanes that exist in the calling warp.
 inline unsigned warp_lanes() {
   const unsigned first = thread_rank() & ~31u;
   const unsigned left = block_size() - first;
@@ -35,7 +35,7 @@ namespace cooperative_groups {
 
 using RungPlace = ::RungPlace;
 
-/// Group whose kind is a run-time property: a block, or lanes of a warp.
+/// Group whose kind is determined at run time: a block, or lanes of a warp.
 class thread_group {
  public:
   thread_group() = default;

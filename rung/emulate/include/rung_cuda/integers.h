@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer intrinsics: bits, high products, dot products, packed operations on 8 and 16 bits.
+// Integer intrinsics: bits, high words of products, dot products, packed 8-bit and 16-bit
+// operations.
 #pragma once
 
 #include <stdint.h>
@@ -22,8 +23,8 @@ constexpr unsigned long long __brevll(unsigned long long x) {
   return reversed;
 }
 constexpr unsigned __brev(unsigned x) { return static_cast<unsigned>(__brevll(x) >> 32); }
-/// Returns the position of the n-th set bit from `base` on (n < 0: downwards); all ones if there is
-/// none.
+/// Returns the position of the n-th set bit, counted from bit `base` upward (n < 0: downward); ~0
+/// if there is none.
 constexpr unsigned __fns(unsigned mask, unsigned base, int n) {
   if (n == 0) return mask >> base & 1 ? base : ~0u;
   for (int at = static_cast<int>(base), step = n > 0 ? 1 : -1; at >= 0 && at < 32; at += step) {
@@ -69,7 +70,8 @@ constexpr unsigned __sad(int x, int y, unsigned z) {
   return z + (x > y ? static_cast<unsigned>(x) - static_cast<unsigned>(y)
                     : static_cast<unsigned>(y) - static_cast<unsigned>(x));
 }
-// Shifts the pair high:low. The count wraps at 32, or saturates at 32 for _lc and _rc.
+// Shifts of the pair high:low. The count wraps at 32; in variants with _lc and _rc it saturates at
+// 32.
 constexpr unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
   return static_cast<unsigned>(((static_cast<uint64_t>(high) << 32 | low) << (shift & 31)) >> 32);
 }
@@ -82,8 +84,8 @@ constexpr unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned shift)
 constexpr unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned shift) {
   return shift >= 32 ? high : __funnelshift_r(low, high, shift);
 }
-/// Selects four bytes of y:x by the nibbles of the selector; bit 3 of a nibble replicates the
-/// byte's sign.
+/// Selects four bytes of y:x by the nibbles of the selector; if bit 3 of a nibble is set, the
+/// byte's sign bit is replicated.
 constexpr unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   const uint64_t bytes = static_cast<uint64_t>(y) << 32 | x;
   unsigned result = 0;

@@ -16,30 +16,30 @@ struct LaunchConfig {
   cudaStream_t stream = nullptr;
   bool cooperative = false;
   dim3 cluster;
-  bool has_cluster = false;    // given by the launch
+  bool has_cluster = false;    // the launch specifies a cluster
   bool copies_unseen = false;  // arguments have destructors
-  const char* name = nullptr;  // spelling in the launch
-  const void* code = nullptr;  // for a kernel launched by its address
+  const char* name = nullptr;  // the kernel's name as spelled in the launch
+  const void* code = nullptr;  // address of the kernel, if launched by address
   Place place;
   const void* caller = nullptr;  // return address of the library function that launches
   Argument arguments[max_described] = {};
 };
 
-/// A call with bound arguments, executed by each thread. Copied for graphs and for launches by
-/// kernels, which run later.
+/// A kernel call with bound arguments, executed by each thread. Copied for graphs and for launches
+/// by kernels, which run later.
 struct Closure {
   void* call = nullptr;
   void (*run)(const void* call) = nullptr;
   void (*destroy)(void* call) = nullptr;
   size_t bytes = 0;  // size of the call object
-  // Arguments of the kernel, by which launches are compared.
+  // Arguments of the kernel, to compare launches.
   const void* arguments = nullptr;
   size_t argument_bytes = 0;
 };
-/// Launches the closure and takes ownership. The error is also recorded for cudaGetLastError.
+/// Launches the closure and takes ownership of it. An error is also recorded for cudaGetLastError.
 cudaError_t launch(const LaunchConfig& config, Closure closure);
 
-/// Declared only, to type-check the arguments between <<< and >>>.
+/// Checks the types of the arguments between <<< and >>>; declared but not defined.
 void launch_shape(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t stream = nullptr);
 
 template <class Call>
@@ -77,14 +77,14 @@ struct Launcher {
   }
 
  private:
-  /// Argument of a reference parameter: the address of the original, as on a GPU.
+  /// Argument of a reference parameter: the address of the original object, as on a GPU.
   template <class T>
   struct Original {
     T* address;
     Original(T& original) : address(&original) {}  // NOLINT(google-explicit-constructor)
     operator T&() const { return *address; }       // NOLINT(google-explicit-constructor)
   };
-  /// True if the kernel accepts this argument by value, with all other arguments unchanged.
+  /// True if the kernel accepts this argument by value while all other arguments are unchanged.
   template <class One, class... Arguments>
   static constexpr bool takes =
       !std::is_lvalue_reference_v<One> ||
@@ -95,7 +95,7 @@ struct Launcher {
                                   Original<std::remove_reference_t<Argument>>>;
 
   /// Bitwise copy of an argument with a destructor, as on a GPU. The host's own copy is destroyed
-  /// when the launch returns; bitwise copies never are.
+  /// when the launch returns; bitwise copies are never destroyed.
   template <class T>
   struct Bits {
     alignas(T) unsigned char bytes[sizeof(T)];
@@ -120,7 +120,7 @@ struct Launcher {
   }
   template <class... Arguments>
   void by_value(Arguments... arguments) {
-    // Arguments are const, but parameters of kernels may lack const.
+    // Arguments are const, but a kernel's parameters may be non-const.
     constexpr bool plain = (std::is_trivially_destructible_v<Arguments> && ...);
     const auto call = [run = body, ... passed = Passed<Arguments>(arguments)]() RUNG_UNSEEN {
       if constexpr (!plain) suspend_recording();
@@ -144,7 +144,7 @@ Launcher<Body> launcher(const char* name, Body body) {
   return made;
 }
 
-/// Launches a kernel by address, with pointers to its arguments, which are copied immediately.
+/// Launches a kernel by its address; copies the arguments, given by pointers, immediately.
 cudaError_t launch_by_address(LaunchConfig config, void** arguments);
 
 }  // namespace rung::cuda

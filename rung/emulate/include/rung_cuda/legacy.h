@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of older toolkits: votes and shuffles without a mask, which apply to the calling lanes, and
-// streams for launches by kernels.
+// Names of older toolkits: votes and shuffles without a mask, which apply to the lanes that call
+// them, and streams for launches by kernels.
 #pragma once
 
 #include "rung_cuda/runtime_types.h"
 #include "rung_cuda/warp.h"
 
-// Kernels launched by a kernel run after it has ended, in any of these streams.
+// Kernels launched by a kernel run after it has ended, whichever of these streams is given.
 #define cudaStreamTailLaunch cudaStreamPerThread
 #define cudaStreamFireAndForget cudaStreamPerThread
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads and stores with cache hints, which have no effect here; address spaces; clocks.
+// Loads and stores with cache hints, which have no effect; address spaces; clocks.
 #pragma once
 
 #include "rung/simt/ordered_memory.hpp"
@@ -34,9 +34,9 @@ void __tsan_read_range(void* address, long bytes);
 void __tsan_write_range(void* address, long bytes);
 }
 
-/// memcpy, memmove and memset with recorded accesses, since the compiler emits no hooks for these
-/// functions. Copies of 1, 2, 4, 8 or 16 bytes become loads and stores, which have hooks. A
-/// thread's own variables are excluded: they can stay in registers unless their address is taken.
+/// Versions of memcpy, memmove and memset that record accesses, since the compiler emits no hooks
+/// for these functions. Copies of 1, 2, 4, 8 or 16 bytes become loads and stores, which have hooks.
+/// A thread's own variables are excluded: they can stay in registers unless their address is taken.
 namespace rung::cuda::hooked {
 #define RUNG_HOOKED inline __attribute__((always_inline))
 RUNG_HOOKED void note_read(const void* address, size_t bytes) {
@@ -68,8 +68,7 @@ RUNG_HOOKED void* memset(void* to, int value, size_t bytes) {
 }  // namespace rung::cuda::hooked
 
 namespace rung::cuda {
-/// Returns true for addresses in the shared memory, dynamic or static, of the calling thread's
-/// block.
+/// Returns true for addresses in the dynamic or static shared memory of the calling thread's block.
 bool in_shared(const void* address);
 bool in_kernel();
 unsigned dynamic_shared_bytes();
@@ -81,7 +80,7 @@ struct ConstantVariable {
 };
 }  // namespace rung::cuda
 
-// Shared addresses are relative to the block's shared memory.
+// Shared-window addresses are offsets from the base of the block's shared memory.
 inline size_t __cvta_generic_to_shared(const void* address) {
   return static_cast<size_t>(static_cast<const char*>(address) - rung::cuda::shared_base);
 }
@@ -103,7 +102,7 @@ inline unsigned __isLocal(const void*) { return 0; }
 #define __nv_associate_access_property(pointer, property) (pointer)
 
 namespace rung::cuda {
-/// Returns this machine's clock as cycles or nanoseconds; strictly increasing.
+/// Return this machine's clock in cycles or nanoseconds; strictly increasing.
 unsigned long long cycles();
 unsigned long long nanoseconds();
 }  // namespace rung::cuda

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floating-point functions that the C library lacks: minimum and maximum of mixed types, CUDA's own
-// functions, and fast approximations. Functions that are approximate on a GPU are as accurate here
-// as the C library, so programs must not rely on their last bits on either side.
+// functions, and fast approximations. Functions that are approximate on a GPU have the accuracy of
+// the C library in the simulator, so programs must not rely on their last bits in either.
 #pragma once
 
 #include <math.h>
@@ -35,7 +35,8 @@
 #define CUDART_LN2_F 0.693147181f
 #define CUDART_L2E_F 1.442695041f
 
-// Functions, as in CUDA, so that a program's templates of these names are overloads.
+// Functions instead of templates, as in CUDA, so that a program's templates of these names are
+// overloads.
 #define RUNG_EXTREMES(result, a, b)                                                  \
   constexpr result min(a x, b y) {                                                   \
     return static_cast<result>(x) < static_cast<result>(y) ? static_cast<result>(x)  \
@@ -58,7 +59,7 @@ RUNG_EXTREMES(unsigned long long, unsigned long long, unsigned long long)
 RUNG_EXTREMES(unsigned long long, long long, unsigned long long)
 RUNG_EXTREMES(unsigned long long, unsigned long long, long long)
 #undef RUNG_EXTREMES
-// Returns the other operand for a NaN, as on a GPU.
+// If one operand is NaN, return the other, as on a GPU.
 #define RUNG_EXTREMES(result, a, b)                                                            \
   inline result min(a x, b y) { return fmin(static_cast<result>(x), static_cast<result>(y)); } \
   inline result max(a x, b y) { return fmax(static_cast<result>(x), static_cast<result>(y)); }
@@ -115,7 +116,7 @@ inline double erfinv(double x) {
 inline float erfinvf(float x) { return static_cast<float>(erfinv(x)); }
 inline double erfcinv(double x) { return erfinv(1 - x); }
 inline float erfcinvf(float x) { return static_cast<float>(erfcinv(x)); }
-/// Modified Bessel functions of order 0 and 1; the latter is odd.
+/// Modified Bessel functions of orders 0 and 1; order 1 is an odd function.
 inline double cyl_bessel_i0(double x) { return std::cyl_bessel_i(0.0, x < 0 ? -x : x); }
 inline double cyl_bessel_i1(double x) {
   return x < 0 ? -std::cyl_bessel_i(1.0, -x) : std::cyl_bessel_i(1.0, x);
@@ -137,7 +138,7 @@ inline float norm4df(float x, float y, float z, float w) {
 inline double rnorm3d(double x, double y, double z) { return 1 / norm3d(x, y, z); }
 inline float rnorm3df(float x, float y, float z) { return 1 / norm3df(x, y, z); }
 
-// Bit patterns of floats.
+// Conversions between floats and their bit patterns.
 constexpr int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
 constexpr unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }
 constexpr float __int_as_float(int x) { return __builtin_bit_cast(float, x); }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device-wide algorithms of CUB and Thrust, each run by one simulated thread as a sequential loop.
-// All accesses are checked; counters do not reflect a GPU's algorithm.
+// Checks cover all accesses; counters do not reflect a GPU's algorithm.
 #pragma once
 
-// CUB and Thrust include assertions and clocks. This part of <chrono> takes a third of the compile
-// time of all of it.
+// CUB and Thrust include assertions and clocks. All of <chrono> would take three times as long to
+// compile as this part of it.
 #include <bits/chrono.h>
 #include <cassert>
 
@@ -15,7 +15,7 @@
 
 namespace rung::cuda {
 
-// Written in the form that `rung emulate` rewrites kernels to, since system headers are not
+// Written in the form to which `rung emulate` rewrites kernels, since system headers are not
 // rewritten.
 template <class Body>
 void one_thread(Body body) {
@@ -29,7 +29,7 @@ cudaError_t run_in_one_thread(cudaStream_t stream, Body body) {
   return cudaPeekAtLastError();
 }
 
-/// Element type of an iterator; for thrust::device_ptr, the type that its references denote.
+/// Element type of an iterator; for thrust::device_ptr, the type to which its references refer.
 template <class Iterator, class = void>
 struct Element {
   using type = std::remove_cvref_t<decltype(*std::declval<Iterator>())>;

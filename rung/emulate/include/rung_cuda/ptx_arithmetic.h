@@ -6,7 +6,7 @@
 
 namespace rung::ptx {
 
-/// Unsigned type of the same size, whose arithmetic wraps.
+/// Unsigned integer type of the same size, whose arithmetic wraps.
 template <class T>
 using Bits = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
 
@@ -135,7 +135,7 @@ inline T sad(T a, T b, T c) {
   return add<T>(c, a > b ? sub<T>(a, b) : sub<T>(b, a));
 }
 
-// Additions and subtractions with carry.
+// Addition and subtraction with carry.
 template <class T>
 inline T sum_with_carry(T a, T b, unsigned carry, unsigned& out) {
   const auto wide = static_cast<unsigned __int128>(static_cast<Bits<T>>(a)) +
@@ -213,7 +213,7 @@ inline T copysign(T a, T b) {
   return ::copysign(b, a);
 }
 
-// Comparisons. Variants with suffix u are true for NaN.
+// Comparisons. Variants with the suffix u are true for NaN.
 #define RUNG_COMPARE(name, operation)         \
   template <class T>                          \
   inline bool compare_##name(T a, T b) {      \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX instructions on bits: logic, shifts, fields, counts; selections.
+// PTX instructions on bits: logic, shifts, bit fields, counts, selection.
 #pragma once
 
 #include "rung_cuda/ptx_types.h"
@@ -57,8 +57,8 @@ template <class T>
 inline T funnel_right_clamped(T a, T b, unsigned c) {
   return __funnelshift_rc(a, b, c);
 }
-/// Computes lop3: each result bit is bit (a b c) of `table`, where a is the most significant index
-/// bit.
+/// Computes lop3: each result bit is the bit of `table` at the index formed by bits a, b and c, a
+/// being the most significant.
 template <class T>
 inline T lop3(T a, T b, T c, unsigned table) {
   T result = 0;

@@ -10,7 +10,7 @@ namespace rung::ptx {
 template <class T>
 inline constexpr bool is_real = std::is_floating_point_v<T> || is_small<T>;
 
-/// Rounds in one step to a type that is not wider.
+/// Rounds to a type that is not wider, in one step.
 template <class To, cuda::Rounding rounding, class From>
 inline To narrowed(From x) {
   if constexpr (std::is_same_v<To, f16> || std::is_same_v<To, bf16>) {
@@ -28,8 +28,8 @@ inline To narrowed(From x) {
   }
 }
 
-/// Converts. `whole`: rounds to an integral value first (.rni and others). `limited`: .sat and
-/// .satfinite.
+/// Converts a number. `whole`: first rounds to an integral value (.rni and similar). `limited`:
+/// saturates (.sat, .satfinite).
 template <class To, class From, cuda::Rounding rounding, bool whole, bool limited>
 inline To convert(From x) {
   if constexpr (std::is_same_v<To, tf32>) {
@@ -51,7 +51,7 @@ inline To convert(From x) {
     return static_cast<To>(x);
   }
 }
-/// Packs two converted numbers; the first is in the upper half.
+/// Converts two numbers and packs them; the first is in the upper half.
 template <class To, class From, cuda::Rounding rounding, bool whole, bool limited>
 inline To convert(From high, From low) {
   using Part = decltype(To{}.low);

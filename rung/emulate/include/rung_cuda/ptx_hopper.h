@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PTX of compute capability 9.0: mbarriers, bulk and tensor copies, clusters. Addresses are
-// pointers into this block's shared memory; `rank` selects another block of the cluster, -1 this
-// block.
+// pointers into the calling block's shared memory; `rank` selects another block of the cluster, -1
+// the calling block.
 #pragma once
 
 #include "rung/simt/bulk_copy.hpp"
@@ -15,7 +15,8 @@
 
 namespace rung::ptx {
 
-/// Decoded shared address: 32-bit .shared::cluster, or generic (always of this block).
+/// Decoded shared address: a 32-bit .shared::cluster address, or a generic address (always of the
+/// calling block).
 struct SharedPlace {
   char* own;
   int rank;
@@ -25,7 +26,7 @@ template <class T>
 inline SharedPlace shared_place(T address) {
   const auto number = static_cast<unsigned>(get<unsigned long long>(address));
   const int rank = static_cast<int>(number >> rank_shift) - 1;
-  // The block's own rank also selects this block.
+  // The calling block's own rank is represented as -1.
   return {cuda::shared_base + (number & offset_mask), rank == simt::cluster_rank() ? -1 : rank};
 }
 template <class T>
@@ -35,7 +36,7 @@ inline SharedPlace generic_place(T address) {
 
 // --- mbarriers ---
 
-/// Arrives and returns the state before the arrival; returns no state for another block's barrier.
+/// Arrives and returns the state before the arrival; for another block's barrier returns 0.
 inline unsigned long long barrier_arrive(SharedPlace at, unsigned bytes, int count, bool drops,
                                          Place place) {
   if (at.rank >= 0) {
@@ -56,8 +57,8 @@ inline bool barrier_test(SharedPlace at, unsigned parity, Place place) {
 inline bool barrier_test_state(SharedPlace at, unsigned long long state, Place place) {
   return simt::mbarrier_try_wait(at.barrier(), simt::mbarrier_parity(state), place, true);
 }
-/// Arrives when this thread's cp.async copies have landed. `counted`: the barrier expects this
-/// arrival; otherwise it only tracks the copies.
+/// Makes the barrier track this thread's cp.async copies. `counted`: the barrier expects an arrival
+/// for them; otherwise it only tracks the copies.
 inline void barrier_arrive_behind_copies(SharedPlace at, bool counted, Place place) {
   simt::async_arrive(at.barrier(), counted, place);
 }
@@ -91,7 +92,7 @@ inline void bulk_add(char* to, SharedPlace from, unsigned bytes, Place place) {
   simt::bulk_store(to, from.own, bytes, &simt::add_elements<T>, place);
 }
 
-/// Reverses the coordinates: PTX lists the innermost axis first, the simulator last.
+/// Coordinates in reverse order: PTX lists the innermost axis first, the simulator last.
 template <int rank>
 struct Coordinates {
   int at[rank];
@@ -139,11 +140,11 @@ inline void tensor_reduce(const char* map, const Coordinates<rank>& at, SharedPl
 
 // --- clusters ---
 
-/// mapa: returns the same offset in another block as a .shared::cluster address.
+/// Returns the .shared::cluster address of the same offset in another block (mapa).
 template <class T>
 inline unsigned map_rank(T address, unsigned rank, Place place) {
   const SharedPlace at = shared_place(address);
-  cuda::cluster_address(at.own, static_cast<int>(rank), place);  // validates the rank
+  cuda::cluster_address(at.own, static_cast<int>(rank), place);  // called for its check of the rank
   return (rank + 1) << rank_shift | static_cast<unsigned>(at.own - cuda::shared_base);
 }
 template <class T>
@@ -157,7 +158,7 @@ inline unsigned rank_of(T address) {
   return static_cast<unsigned>(at.rank >= 0 ? at.rank : simt::cluster_rank());
 }
 
-/// st.async: sends one to four registers to another block, whose barrier counts the bytes.
+/// Sends one to four registers to another block, whose barrier counts the bytes (st.async).
 template <class To, class... T>
 inline void send(Place place, SharedPlace to, SharedPlace barrier, const T&... values) {
   const To data[] = {To(values)...};
@@ -181,15 +182,15 @@ inline LeftOperand left_registers(T... four) {
   static_assert(sizeof...(T) == 4);
   return {true, {get<unsigned>(four)...}, 0};
 }
-/// Translates a matrix descriptor. Its 14-bit addresses, in units of 16 bytes, include a GPU's
-/// reserved shared memory in the simulator, but are relative to the block's own memory in these
-/// programs.
+/// Translates a matrix descriptor. Its 14-bit addresses, in units of 16 bytes, are relative to the
+/// block's own memory in emulated programs; the simulator expects them to include a GPU's reserved
+/// shared memory.
 inline unsigned long long described(unsigned long long matrix) {
   constexpr unsigned long long field = (1u << 14) - 1;
   const unsigned long long address = (matrix & field) + simt::shared_bytes_reserved / 16;
   return (matrix & ~field) | (address & field);
 }
-/// Issues a wgmma. The sums may be in any memory, and are written by the wait.
+/// Issues a wgmma. The sums may be in any memory; the wait writes them.
 template <int n, class Sum, class... Sums>
 inline void product(simt::WgmmaType a, simt::WgmmaType b, const LeftOperand& left,
                     unsigned long long right, bool accumulate, int scale_a, int scale_b, int turn_a,
@@ -211,7 +212,7 @@ inline void product(simt::WgmmaType a, simt::WgmmaType b, const LeftOperand& lef
 
 // --- the warp ---
 
-/// elect.sync: elects the lowest lane, as GPUs do.
+/// Elects the lowest lane, as GPUs do (elect.sync).
 inline unsigned elect(unsigned mask, bool& chosen, Place place) {
   const unsigned leader = static_cast<unsigned>(__builtin_ctz(simt::ballot(mask, true, place)));
   chosen = leader == static_cast<unsigned>(simt::lane_index());

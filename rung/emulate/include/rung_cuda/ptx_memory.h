@@ -20,8 +20,8 @@ inline char* pointer(T address) {
     return reinterpret_cast<char*>(static_cast<unsigned long long>(address));
   }
 }
-/// Layout of .shared addresses: an offset in the block's shared memory. For another block of the
-/// cluster (mapa), the upper bits contain its rank plus one.
+/// Layout of .shared addresses: an offset in the block's shared memory. In addresses of another
+/// block of the cluster (mapa), the upper bits contain the block's rank plus one.
 inline constexpr unsigned rank_shift = 24, offset_mask = (1u << rank_shift) - 1;
 template <class T>
 inline char* shared_pointer(T address) {
@@ -93,7 +93,7 @@ inline T atom_cas(char* address, T expected, T desired, Place place, simt::Atomi
                                    order);
 }
 
-/// Shuffles. `limit` holds the last lane (bits 0-4) and the segment mask (bits 8-12).
+/// Shuffles a value. `limit` holds the last lane (bits 0-4) and the segment mask (bits 8-12).
 inline unsigned shuffle(unsigned mask, unsigned value, unsigned operand, unsigned limit,
                         simt::Shuffle kind, bool& in_range, Place place) {
   const int width = 32 - static_cast<int>(limit >> 8 & 31);
@@ -153,7 +153,7 @@ constexpr simt::MatrixType matrix_type() {
   if constexpr (std::is_same_v<T, bf16>) return simt::MatrixType::bf16;
   return simt::MatrixType::tf32;
 }
-/// Computes a product of half the depth, padded with zeros.
+/// Computes a product; operands of half the depth are padded with zeros.
 template <class Sum, class A, class D, int NA, class TA, int NB, class TB, class C, int NC>
 inline void multiply(const Vector<D, NC>& d, const Vector<TA, NA>& a, const Vector<TB, NB>& b,
                      const Vector<C, NC>& c, Place place) {

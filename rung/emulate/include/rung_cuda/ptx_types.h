@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX types, and access to registers of any C++ type as PTX types.
+// PTX types, and access to registers of any C++ type as if they had PTX types.
 #pragma once
 
 #include <type_traits>
@@ -77,7 +77,7 @@ inline T get(const U& from) {
   } else if constexpr (std::is_arithmetic_v<T> && std::is_integral_v<U> &&
                        (std::is_integral_v<T> || sizeof(T) < sizeof(U))) {
     if constexpr (std::is_integral_v<T>) return static_cast<T>(from);
-    return static_cast<T>(from);  // an integer literal for a float
+    return static_cast<T>(from);  // e.g. an integer literal for a float
   } else {
     T to{};
     __builtin_memcpy(static_cast<void*>(&to), &from, sizeof(T) < sizeof(U) ? sizeof(T) : sizeof(U));
@@ -99,13 +99,13 @@ inline void put(D&& to, const T& value) {
     to = bits;
   }
 }
-/// Returns a destination for discarded results.
+/// Returns a destination for results to be discarded.
 inline unsigned long long& sink() {
   static thread_local unsigned long long unwanted;
   return unwanted;
 }
 
-/// Returns the i-th of N equal parts of a register, lowest first; packs parts.
+/// Returns the i-th of N equal parts of a register, lowest first.
 template <int N, class T>
 inline auto piece(T whole, int i) {
   constexpr int bits = 8 * sizeof(T) / N;

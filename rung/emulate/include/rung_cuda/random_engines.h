@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two random engines, and conversions of their numbers to floats.
+// The random engines Philox and XORWOW, and conversions of their numbers to floats.
 #pragma once
 
 #include "rung_cuda/integers.h"
@@ -36,7 +36,7 @@ inline double uniform_double(unsigned low, unsigned high) {
                                                                << (53 - 32);
   return static_cast<double>(bits) * 1.1102230246251565e-16 + 1.1102230246251565e-16 / 2;
 }
-/// Returns two normal numbers by the Box-Muller transform.
+/// Returns two normally distributed numbers, by the Box-Muller transform.
 inline float2 normal_pair(unsigned x, unsigned y) {
   const float u = uniform_float(x);
   const float v =
@@ -62,7 +62,7 @@ inline void add_to_counter(unsigned* low, unsigned* high, unsigned long long n) 
   *high = static_cast<unsigned>(sum >> 32);
 }
 
-/// Advances an XORWOW state by `count` * 2^`power` numbers, using powers of its bit matrix.
+/// Advances an XORWOW state by `count` * 2^`power` numbers, using powers of its transition matrix.
 void skip_xorwow(unsigned* v, unsigned long long count, int power);
 
 }  // namespace rung::cuda
@@ -122,7 +122,7 @@ inline void skipahead_sequence(unsigned long long n, curandStateXORWOW_t* s) {
 inline void curand_init(unsigned long long seed, unsigned long long sequence,
                         unsigned long long offset, curandStateXORWOW_t* s) {
   *s = {};
-  // Mixes the seed into the state; the constants are Marsaglia's initial values.
+  // Mixes the seed into Marsaglia's initial values.
   const unsigned low = (static_cast<unsigned>(seed) ^ 0xaad26b49u) * 1099087573u;
   const unsigned high = (static_cast<unsigned>(seed >> 32) ^ 0xf7dcefddu) * 2591861531u;
   s->d = 6615241u + high + low;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the CUDA runtime API. Work completes in the call that enqueues it, in call order,
-// except kernels that wait for the host and the work behind them. Implemented in
+// Functions of the CUDA runtime API. Work completes within the call that enqueues it, in call
+// order, except kernels that wait for the host and the work behind them. Implemented in
 // rung/emulate/runtime/.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runtime API functions with C++ linkage: those with a default stream argument, graphs, and
-// functions that take a kernel's address.
+// Runtime API functions with C++ linkage: functions with a default stream argument, graph
+// functions, and functions that take a kernel's address.
 #pragma once
 
 #include "rung_cuda/runtime_types.h"
@@ -136,7 +136,8 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, 
                                                                    unsigned int flags);
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void* kernel, int blocks,
                                                       int blockSize);
-/// Looks up driver functions that cuda.h declares and programs query: tensor maps.
+/// Looks up a driver function by name. Available are the functions that cuda.h declares and
+/// programs query: tensor maps.
 cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags,
                                     enum cudaDriverEntryPointQueryResult* found = nullptr);
 cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function,

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Templates of the runtime API: allocation of T**, symbols, kernels by function type.
+// Templates of the runtime API: allocation through T**, symbols, kernels by function type.
 #pragma once
 
 #include "rung_cuda/launch.h"
 #include "rung_cuda/runtime_api.h"
 
 namespace rung::cuda {
-/// Notes an error of a call whose statement discards it. The error is reported at the program's end
-/// unless the program has queried its last error by then.
+/// Records the error of a call whose result the program discards. It is reported at the program's
+/// end unless the program has queried its last error by then.
 void ignored(cudaError_t error, const char* call, Place place = Place::current());
 
-/// Allocates for a pointer, possibly to const.
+/// Converts the address of a pointer, possibly to const, to void** for an allocation.
 template <class T>
 void** untyped(T** pointer) {
   return reinterpret_cast<void**>(const_cast<std::remove_cv_t<T>**>(pointer));
@@ -56,7 +56,7 @@ inline cudaError_t cudaMallocPitch(T** memory, size_t* pitch, size_t width, size
   return cudaMallocPitch(rung::cuda::untyped(memory), pitch, width, height);
 }
 
-// Symbols: a device variable is an ordinary variable of the program, passed directly.
+// Symbols. A device variable is an ordinary variable of the program, passed directly.
 namespace rung::cuda {
 /// Returns the default stream for synchronous calls.
 inline cudaStream_t synchronous() { return reinterpret_cast<cudaStream_t>(0x3); }
@@ -101,7 +101,7 @@ inline cudaError_t cudaGetSymbolSize(size_t* bytes, const T&) {
   return cudaSuccess;
 }
 
-// Kernels by function type. The signature also registers them by address.
+// Kernels by function type. Its signature also registers a kernel by address.
 namespace rung::cuda {
 template <class... Parameters>
 const void* known(void (*kernel)(Parameters...)) {
@@ -168,7 +168,7 @@ inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int
   cudaFuncAttributes attributes;
   if (cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess &&
       (limit <= 0 || limit > attributes.maxThreadsPerBlock)) {
-    limit = attributes.maxThreadsPerBlock;  // from its launch bounds
+    limit = attributes.maxThreadsPerBlock;  // from the kernel's launch bounds
   }
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);

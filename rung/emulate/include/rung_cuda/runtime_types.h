@@ -216,7 +216,7 @@ struct cudaMemAllocNodeParams {
   struct cudaMemPoolProps poolProps;
   const struct cudaMemAccessDesc* accessDescs;
   size_t accessDescCount, bytesize;
-  void* dptr;  // result
+  void* dptr;  // receives the address
 };
 enum cudaDeviceP2PAttr {
   cudaDevP2PAttrPerformanceRank = 1,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A 16-bit float format and its vector of two, included for __half and __nv_bfloat16 with macros
-// for the names; hence without #pragma once.
+// A 16-bit float format and its vector of two. Included once for __half and once for __nv_bfloat16,
+// with macros that define the names; hence without #pragma once.
 
 struct RUNG_RAW {
   unsigned short x;
@@ -104,7 +104,7 @@ inline RUNG_S RUNG_AS_SCALAR(short)(short bits) {
 inline unsigned short RUNG_SCALAR_AS(ushort)(RUNG_S a) { return a.rung_bits; }
 inline short RUNG_SCALAR_AS(short)(RUNG_S a) { return static_cast<short>(a.rung_bits); }
 
-// Scalar functions, and with the suffix 2 their element-wise variants.
+// Functions on scalars and, with the suffix 2, on each element of a vector.
 #define RUNG_BINARY(name, name2, expression) \
   inline RUNG_S name(RUNG_S p, RUNG_S q) {   \
     const float a = p, b = q;                \
@@ -127,7 +127,7 @@ RUNG_BINARY(__hmax_nan, __hmax2_nan, a != a || b != b ? __builtin_nanf("") : fma
 RUNG_BINARY(__hmin_nan, __hmin2_nan, a != a || b != b ? __builtin_nanf("") : fminf(a, b))
 #undef RUNG_BINARY
 inline RUNG_S __hfma(RUNG_S a, RUNG_S b, RUNG_S c) {
-  // The product is exact in double. Rounding the sum to odd avoids double rounding.
+  // The product is exact in double; rounding the sum to odd avoids double rounding.
   const double exact = double(float(a)) * float(b) + float(c);
   float near = static_cast<float>(exact);
   if (double(near) != exact && (__float_as_uint(near) & 1) == 0) {
@@ -170,7 +170,7 @@ RUNG_UNARY(__habs, __habs2, fabsf(a))
 RUNG_UNARY(__hneg, __hneg2, -a)
 #undef RUNG_UNARY
 
-// Comparisons of pairs, with a single result, two numbers, or two masks. Variants with u are true
+// Comparisons of vectors, with a single result, two numbers, or two masks. Variants with u are true
 // for NaN.
 #define RUNG_COMPARE(word, expression)                                                             \
   inline bool __h##word(RUNG_S p, RUNG_S q) {                                                      \

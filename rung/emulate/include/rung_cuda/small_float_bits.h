@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions between float and the 16-bit formats in all rounding modes.
+// Conversions between float and the 16-bit formats, in all rounding modes.
 #pragma once
 
 #include "rung_cuda/convert.h"
@@ -7,7 +7,7 @@
 
 namespace rung::cuda {
 
-/// Returns true if the magnitude rounds up. `rest`: the discarded bits; `half`: half a unit in the
+/// Returns true if the magnitude is rounded up. `rest`: discarded bits; `half`: half a unit in the
 /// last place.
 inline bool rounds_up(Rounding rounding, bool negative, unsigned kept, unsigned rest,
                       unsigned half) {
@@ -28,10 +28,10 @@ inline unsigned short to_half_bits(float value, Rounding rounding) {
   const unsigned bits = __builtin_bit_cast(unsigned, value);
   const unsigned sign = bits >> 16 & 0x8000u;
   const unsigned magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return 0x7fff;  // the canonical NaN of GPUs
+  if (magnitude > 0x7f800000u) return 0x7fff;  // canonical NaN of GPUs
   if (magnitude == 0x7f800000u) return static_cast<unsigned short>(sign | 0x7c00u);
   const int exponent = static_cast<int>(magnitude >> 23) - 127;
-  // Below 2^-14 the result is subnormal: the exponent is fixed, and the leading one is explicit.
+  // Below 2^-14 the result is subnormal: its exponent is fixed, and the leading one is explicit.
   const int shift = exponent < -14 ? 13 + (-14 - exponent) : 13;
   const unsigned mantissa =
       magnitude < 0x00800000u ? magnitude << 1 : (magnitude & 0x7fffffu) | 0x800000u;

@@ -12,7 +12,7 @@ typedef unsigned long long curandDirectionVectors64_t[64];
 namespace rung::cuda {
 
 constexpr int sobol_dimensions = 20000;
-/// Returns the direction vectors of all dimensions, one after the other
+/// Returns the direction vectors of all dimensions, one dimension after another
 /// (rung/emulate/runtime/sobol.cpp).
 const unsigned* sobol_vectors32();
 const unsigned long long* sobol_vectors64();
@@ -25,7 +25,9 @@ struct SobolState {
   Vectors direction_vectors;
 };
 template <class State>
-concept QuasiState = requires(State state) { state.direction_vectors[0]; };
+concept QuasiState = requires(State state) {
+  state.direction_vectors[0];
+};
 
 }  // namespace rung::cuda
 
@@ -41,7 +43,7 @@ typedef struct curandStateScrambledSobol32 curandStateScrambledSobol32_t;
 typedef struct curandStateSobol64 curandStateSobol64_t;
 typedef struct curandStateScrambledSobol64 curandStateScrambledSobol64_t;
 
-/// Returns point n: the XOR of the vectors selected by n's Gray code.
+/// Advances the state to point n, the XOR of the vectors selected by n's Gray code.
 template <rung::cuda::QuasiState State>
 inline void skipahead(unsigned long long n, State* state) {
   state->i += static_cast<decltype(state->i)>(n);
@@ -94,7 +96,7 @@ inline void curand_init(curandDirectionVectors64_t vectors, unsigned long long s
   rung::cuda::begin_sobol(vectors, shift, offset, state);
 }
 
-// One uniform number gives one number of any distribution, by inversion.
+// Distributions. Each number is computed from one uniform number by inversion.
 template <rung::cuda::QuasiState State>
 inline double curand_uniform_double(State* state) {
   return rung::cuda::quasi_uniform(curand(state));

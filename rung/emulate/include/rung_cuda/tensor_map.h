@@ -43,14 +43,14 @@ typedef enum CUtensorMapFloatOOBfill_enum {
   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0,
   CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
 } CUtensorMapFloatOOBfill;
-/// Encodes a tiled map. Axes are listed from the innermost, whose stride is implicit. Interleaved
-/// layouts, other fill values, and element strides return CUDA_ERROR_NOT_SUPPORTED.
+/// Encodes a tiled map. Axes are listed from the innermost, whose stride is implicit. Returns
+/// CUDA_ERROR_NOT_SUPPORTED for interleaved layouts, other fill values, and element strides.
 CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
                                 void* address, const cuuint64_t* shape, const cuuint64_t* strides,
                                 const cuuint32_t* box, const cuuint32_t* elementStrides,
                                 CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                                 CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill);
-/// Encodes an im2col map. `lower` and `upper` cover the spatial axes only, from the innermost.
+/// Encodes an im2col map. `lower` and `upper` cover only the spatial axes, from the innermost.
 CUresult cuTensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
                                  void* address, const cuuint64_t* shape, const cuuint64_t* strides,
                                  const int* lower, const int* upper, cuuint32_t channels,

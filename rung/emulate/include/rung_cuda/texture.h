@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texture and surface objects: point and linear filtering in the address modes and coordinates
-// defined by the programming guide's chapter on texture fetching.
+// Texture and surface objects: point and linear filtering with the address modes and coordinates of
+// the programming guide's chapter on texture fetching.
 #pragma once
 
 #include "rung_cuda/runtime_api.h"
@@ -8,19 +8,19 @@
 
 namespace rung::cuda {
 
-/// Channels of an element as numbers: integers unchanged, or normalized to the range of their type.
+/// Channels of an element as numbers: integers are unchanged, or normalized to their type's range.
 struct Texel {
   double channel[4];
 };
-/// Samples at coordinates x, y, z, of which `dimensions` are used. `layer`: of a layered texture.
-/// `gather`: channel to gather.
+/// Samples at coordinates x, y, z, of which the first `dimensions` are used. `layer`: layer of a
+/// layered texture. `whole_coordinates`: coordinates are element indices.
 Texel sample(cudaTextureObject_t texture, int dimensions, float x, float y, float z, int layer,
              bool whole_coordinates);
-/// Samples at level of detail `lod`: the nearest level, or a blend of two, by the texture's mipmap
-/// filter mode.
+/// Samples at level of detail `lod`: at the nearest level, or interpolated between two levels,
+/// according to the texture's mipmap filter mode.
 Texel sample_level(cudaTextureObject_t texture, int dimensions, float x, float y, float z,
                    float lod);
-/// Samples a cube map in direction x, y, z.
+/// Samples a cube map in direction (x, y, z).
 Texel sample_cube(cudaTextureObject_t texture, float x, float y, float z, int layer);
 /// Returns one channel of the four elements that linear filtering would blend.
 Texel gather(cudaTextureObject_t texture, float x, float y, int channel);
@@ -87,7 +87,7 @@ inline cudaChannelFormatDesc cudaCreateChannelDesc() {
                       : cudaChannelFormatKindUnsigned};
 }
 
-// Each fetch has two forms: with a return value, and with an output pointer.
+// Each fetch exists in two forms: with a return value, and with an output pointer.
 #define RUNG_FETCH(name, parameters, call)                  \
   template <class T>                                        \
   inline T name parameters {                                \
@@ -132,7 +132,7 @@ inline void tex3D(T* to, cudaTextureObject_t t, float x, float y, float z) {
   *to = tex3D<T>(t, x, y, z);
 }
 
-// Surface functions: x is in bytes.
+// Surface functions. Coordinate x is in bytes.
 #define RUNG_SURFACE(name, coordinates, place)                                         \
   template <class T>                                                                   \
   inline T surf##name##read(cudaSurfaceObject_t s, coordinates,                        \

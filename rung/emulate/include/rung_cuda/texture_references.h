@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texture references, the interface that CUDA 12 removed and that is still common: file-scope
-// variables that are bound to memory before a launch. Each is implemented by a texture object.
+// Texture references, a still common interface that CUDA 12 removed: file-scope variables that are
+// bound to memory before a launch. Each is implemented by a texture object.
 #pragma once
 
 #include "rung_cuda/texture.h"
@@ -40,7 +40,7 @@ struct texture : textureReference {
 
 namespace rung::cuda {
 
-/// Result type of a fetch: the element, or floats if it is normalized.
+/// Result type of a fetch: the element type, or float if elements are normalized.
 template <class T, cudaTextureReadMode mode>
 struct Fetched {
   using Type = T;
@@ -88,7 +88,7 @@ inline cudaError_t cudaBindTexture(size_t* offset, const texture<T, kind, mode>&
   resource.resType = cudaResourceTypeLinear;
   resource.res.linear.devPtr = const_cast<void*>(memory);
   resource.res.linear.desc = format;
-  // Without a size, binds the maximum size of a texture.
+  // Without a size, binds the maximum size of a linear texture.
   resource.res.linear.sizeInBytes = bytes == ~size_t{0} ? sizeof(T) << 27 : bytes;
   return rung::cuda::bind(reference, resource);
 }

@@ -6,9 +6,9 @@
 
 namespace thrust {
 
-/// Merges sorted ranges and matches equal elements one to one. The flags select the output:
-/// elements only in the first range, only in the second, and in both (from the first, or from
-/// both).
+/// Merges sorted ranges, matching equal elements one to one. The flags select the output: elements
+/// only in the first range, only in the second, and in both (taken from the first range or, with
+/// `second_of_both`, also from the second).
 template <bool of_first, bool of_second, bool of_both, bool second_of_both = false>
 struct rung_merge {
   template <class P, class In, class In2, class Out, class Less = std::less<>>
@@ -100,7 +100,7 @@ struct rung_partition_copy {
   }
 };
 
-/// Variant of an algorithm that takes a count instead of an end.
+/// Variant of an algorithm that takes a count instead of an end iterator.
 template <class Algorithm>
 struct rung_counted {
   template <class P, class In, class N, class... Others>
@@ -143,7 +143,7 @@ void advance(Iterator& iterator, std::ptrdiff_t n) {
   iterator += n;
 }
 
-/// Function object of a placeholder expression: `_1 * 2 + _2`.
+/// Function object for a placeholder expression such as `_1 * 2 + _2`.
 template <class Function>
 struct rung_expression {
   Function function;
@@ -185,11 +185,11 @@ struct rung_binary {
 template <class A, class B>
 concept rung_of_expression = is_rung_expression<A> || is_rung_expression<B>;
 
-#define RUNG_PLACEHOLDER_OPERATOR(sign, Op)                                  \
-  template <class A, class B>                                                \
-    requires rung_of_expression<A, B>                                        \
-  __host__ __device__ constexpr auto operator sign(const A& a, const B& b) { \
-    return rung_expression<rung_binary<Op, A, B>>{{a, b}};                   \
+#define RUNG_PLACEHOLDER_OPERATOR(sign, Op)                                                        \
+  template <class A, class B>                                                                      \
+  requires rung_of_expression<A, B> __host__ __device__ constexpr auto operator sign(const A& a,   \
+                                                                                     const B& b) { \
+    return rung_expression<rung_binary<Op, A, B>>{{a, b}};                                         \
   }
 RUNG_PLACEHOLDER_OPERATOR(+, std::plus<>)
 RUNG_PLACEHOLDER_OPERATOR(-, std::minus<>)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thrust's fancy iterators. On the host they contain their arguments; rung_place converts each to
-// its kernel version, which contains raw pointers.
+// Thrust's fancy iterators. On the host they contain their arguments; rung_place converts each
+// iterator to its kernel version, which contains raw pointers.
 #pragma once
 
 #include <compare>
@@ -9,8 +9,8 @@
 
 namespace thrust {
 
-/// Base class of iterators with an index. Self defines at(i), and origin(other), the offset from
-/// the other iterator's origin.
+/// Base class of iterators with an index. Self defines at(i), and origin(other), the offset of its
+/// origin from the origin of the other iterator.
 template <class Self, class Reference, class Value = std::remove_cvref_t<Reference>>
 struct rung_iterator {
   typedef Value value_type;
@@ -95,7 +95,7 @@ __host__ __device__ constant_iterator<T> make_constant_iterator(T value, std::pt
   return constant_iterator<T>(value, at);
 }
 
-/// Output that discards assigned values.
+/// Reference that discards assigned values.
 struct rung_sink {
   template <class T>
   __host__ __device__ const rung_sink& operator=(const T&) const {
@@ -119,7 +119,7 @@ template <class Function, class Base, class = void, class = void>
 struct transform_iterator
     : rung_iterator<transform_iterator<Function, Base>, rung_result<Function, Base>> {
   Base base;
-  mutable Function function;  // operator() need not be const
+  mutable Function function;  // mutable because operator() need not be const
   __host__ __device__ transform_iterator(Base of, Function by) : base(of), function(by) {}
   __host__ __device__ decltype(auto) at(std::ptrdiff_t i) const {
     return function(rung_place<Base>::of(base)[i]);
@@ -194,7 +194,7 @@ struct rung_place<reverse_iterator<Base>> {
   }
 };
 
-/// Iterator that writes a function of each assigned value.
+/// Reference that applies a function to each assigned value and writes the result.
 template <class Function, class Out>
 struct rung_written {
   mutable Function function;
@@ -232,7 +232,7 @@ struct rung_place<transform_output_iterator<Function, Out>> {
   }
 };
 
-/// Several iterators that advance together; dereferences to a tuple of references.
+/// Several iterators that advance together. Dereferences to a tuple of references.
 template <class Iterators>
 struct zip_iterator;
 template <class... Iterators>
@@ -242,8 +242,7 @@ struct zip_iterator<std::tuple<Iterators...>>
                     std::tuple<rung_value<Iterators>...>> {
   std::tuple<Iterators...> iterators;
   __host__ __device__ explicit zip_iterator(std::tuple<Iterators...> of) : iterators(of) {}
-  __host__ __device__ explicit zip_iterator(Iterators... of)
-    requires(sizeof...(Iterators) > 1)
+  __host__ __device__ explicit zip_iterator(Iterators... of) requires(sizeof...(Iterators) > 1)
       : iterators(of...) {}
   __host__ __device__ std::tuple<rung_reference<Iterators>...> at(std::ptrdiff_t i) const {
     return std::apply(
@@ -270,8 +269,8 @@ __host__ __device__ zip_iterator<std::tuple<Iterators...>> make_zip_iterator(
   return zip_iterator<std::tuple<Iterators...>>(of);
 }
 template <class... Iterators>
-  requires(sizeof...(Iterators) > 1)
-__host__ __device__ zip_iterator<std::tuple<Iterators...>> make_zip_iterator(Iterators... of) {
+requires(sizeof...(Iterators) > 1) __host__ __device__
+    zip_iterator<std::tuple<Iterators...>> make_zip_iterator(Iterators... of) {
   return zip_iterator<std::tuple<Iterators...>>(std::tuple<Iterators...>(of...));
 }
 template <class... Iterators>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thrust's function objects and execution policies, and selection of host or device by iterator.
+// Thrust's function objects and execution policies, and the choice of host or device by iterator
+// type.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 
 #include "rung_cuda/thrust_memory.h"
 
-// Version in CUDA 13.
+// Thrust's version in CUDA 13.
 #define THRUST_VERSION 300000
 #define THRUST_MAJOR_VERSION 3
 #define THRUST_MINOR_VERSION 0
@@ -53,7 +54,7 @@ using std::tuple;
 using std::uniform_int_distribution;
 using std::uniform_real_distribution;
 
-typedef std::minstd_rand default_random_engine;  // the same generator as Thrust's
+typedef std::minstd_rand default_random_engine;  // the same generator as in Thrust
 namespace random {
 using std::minstd_rand;
 using std::minstd_rand0;
@@ -124,7 +125,8 @@ inline constexpr device_policy par;
 inline constexpr device_policy par_nosync;
 }  // namespace cuda
 
-/// System on which an algorithm over this iterator runs, and the iterator's form on it.
+/// System (host or device) for algorithms over this iterator, and the iterator's form on this
+/// system.
 template <class Iterator>
 struct rung_place {
   static constexpr bool on_device = false;
@@ -155,7 +157,7 @@ void rung_run(const Policy& policy, Body body) {
   }
 }
 
-/// Result that the body returns to the host.
+/// A result that the body returns to the host, in managed memory.
 template <class T>
 class rung_answer {
  public:
@@ -173,7 +175,7 @@ class rung_answer {
   T* value_ = nullptr;
 };
 
-/// Tag of iterators that run on any system.
+/// Placeholder for an omitted policy: the iterators determine the system.
 struct rung_anywhere {};
 template <class T>
 inline constexpr bool is_rung_policy = std::is_same_v<std::remove_cvref_t<T>, host_policy> ||

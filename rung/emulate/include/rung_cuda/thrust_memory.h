@@ -21,7 +21,7 @@ class device_ptr;
 using std::error_code;
 using std::system_error;
 
-/// Reference to an element of device memory, which host code reads and writes by copies.
+/// Reference to an element of device memory; host code accesses the element by copies.
 template <class T>
 class device_reference {
  public:
@@ -252,7 +252,7 @@ class device_vector {
     }
     return values;
   }
-  /// Modifies the elements at `where` on the host; returns the position as an iterator afterwards.
+  /// Modifies the elements at `where` on the host; returns an iterator to the same position.
   template <class Change>
   iterator change(iterator where, Change how) {
     const auto offset = where - begin();

@@ -6,7 +6,7 @@
 
 namespace thrust {
 
-/// Runs body(answer) on the system given by the policy or the iterators; returns the answer.
+/// Runs body(answer) on the system given by the policy or the iterators, and returns `answer`.
 template <class... Iterators, class P, class T, class Body>
 T rung_ask(const P& policy, T initial, Body body) {
   rung_answer<T> answer(initial);

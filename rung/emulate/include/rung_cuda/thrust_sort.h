@@ -6,8 +6,8 @@
 
 namespace thrust {
 
-/// Sorts `keys` by bottom-up merging with the buffer `keys_2`, and the values with the keys unless
-/// they are null.
+/// Sorts `keys` by bottom-up merging, using the buffer `keys_2`, and moves the values with the keys
+/// unless they are null.
 template <class Keys, class Key, class Values, class Value, class Less>
 __host__ __device__ void rung_merge_sort(Keys keys, Key* keys_2, Values values, Value* values_2,
                                          std::ptrdiff_t n, Less less) {
@@ -108,8 +108,8 @@ struct rung_reduce_by_key {
   }
 };
 
-/// Counts, for each value, the elements of a sorted range before it; `with_equal`: and equal
-/// elements.
+/// Counts, for each value, the elements of a sorted range that precede it or, if `with_equal`, that
+/// precede or equal it.
 template <bool with_equal>
 struct rung_bound {
   template <class P, class In, class Values, class Out, class Less = std::less<>>

@@ -6,7 +6,7 @@
 
 namespace cooperative_groups {
 
-/// Base class of groups of lanes. Ranks number the lanes of the mask, lowest first.
+/// Base class of groups of lanes. Ranks number the lanes of the mask in ascending order.
 class rung_lane_group : public thread_group {
  public:
   rung_lane_group() : thread_group(0, false) {}
@@ -58,7 +58,7 @@ class rung_lane_group : public thread_group {
 
  private:
   unsigned wrapped(int rank) const { return static_cast<unsigned>(rank) % size(); }
-  /// Returns the lane of this rank.
+  /// Returns the lane that has this rank.
   int lane_of(unsigned rank) const {
     unsigned left = lanes_;
     for (; rank > 0; --rank) left &= left - 1;
@@ -72,7 +72,7 @@ class rung_lane_group : public thread_group {
     }
     return moved;
   }
-  /// Exchanges a value of any size in words of eight bytes.
+  /// Returns the value of another lane, of any size, by shuffles of 8-byte words.
   template <class T>
   T pick(const T& value, int lane, const RungPlace& place) const {
     constexpr size_t words = (sizeof(T) + 7) / 8;
@@ -138,7 +138,7 @@ class thread_block_tile : public rung_lane_group, public rung_tile_ranks<Size> {
   }
 };
 
-/// Tiles larger than a warp, which have their own barriers (rung/simt/tile.cpp).
+/// Tiles larger than a warp, each with its own barrier (rung/simt/tile.cpp).
 template <unsigned Size, class Parent>
 class thread_block_tile<Size, Parent, false> : public rung_tile_ranks<Size> {
  public:
@@ -156,12 +156,13 @@ class thread_block_tile<Size, Parent, false> : public rung_tile_ranks<Size> {
     return result;
   }
   int any(int predicate, RungPlace place = RungPlace::current()) const {
-    return rung_reduce(predicate != 0 ? 1 : 0, [](int a, int b) { return a | b; }, place);
+    return rung_reduce(
+        predicate != 0 ? 1 : 0, [](int a, int b) { return a | b; }, place);
   }
   int all(int predicate, RungPlace place = RungPlace::current()) const {
     return any(predicate == 0, place) == 0;
   }
-  /// Reduces in order of rank: within warps, then over the warps.
+  /// Reduces in order of rank: within warps, then across warps.
   template <class T, class Operation>
   T rung_reduce(T value, Operation operation, const RungPlace& place) const {
     const thread_block_tile<32> warp;
@@ -177,7 +178,7 @@ class thread_block_tile<Size, Parent, false> : public rung_tile_ranks<Size> {
   }
 };
 
-/// Placeholder for the memory that tiles larger than a warp need on a GPU.
+/// Memory that tiles larger than a warp need on a GPU; unused in the simulator.
 template <unsigned... Sizes>
 struct block_tile_memory {
   char rung_unused[1];
@@ -191,14 +192,14 @@ template <unsigned Size, class Parent>
 inline thread_block_tile<Size, Parent> tiled_partition(const Parent&) {
   return {};
 }
-/// Partitions a group into groups of a run-time size.
+/// Partitions a group into tiles whose size is given at run time.
 inline thread_group tiled_partition(const thread_group& parent, unsigned size) {
   if (parent.rung_block()) {
     const unsigned first = rung::cuda::thread_rank() % 32 / size * size;
     const unsigned mask = size >= 32 ? 0xffffffffu : ((1u << size) - 1) << first;
     return thread_group(mask & rung::cuda::warp_lanes(), false);
   }
-  // Lanes of the parent whose ranks are in the caller's tile.
+  // Selects the parent's lanes whose ranks are in the caller's tile.
   const unsigned tile = static_cast<unsigned>(parent.thread_rank()) / size;
   unsigned mask = 0, rank = 0;
   for (unsigned left = parent.rung_lanes(); left != 0; left &= left - 1, ++rank) {
@@ -229,7 +230,7 @@ inline void invoke_one(const Group& group, Call&& f, Arguments&&... arguments) {
   if (group.thread_rank() == 0) f(static_cast<Arguments&&>(arguments)...);
 }
 
-namespace experimental {  // names until CUDA 11.8
+namespace experimental {  // names before CUDA 11.8
 using cooperative_groups::block_tile_memory;
 using cooperative_groups::this_thread_block;
 using cooperative_groups::thread_block_tile;

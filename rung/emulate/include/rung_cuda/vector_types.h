@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA's vector types as global structs, since programs forward-declare them and overload operators
-// on them. Sizes and alignments are those of CUDA.
+// on them. Sizes and alignments are the same as in CUDA.
 #pragma once
 
 // Defines name1 .. name4 of `type`, with the alignments of name2 and name4.
 #define RUNG_VECTORS(name, type, align2, align4)                                 \
-  struct name##1 { type x; };                                                    \
-  struct __attribute__((aligned(align2))) name##2 { type x, y; };                \
-  struct name##3 { type x, y, z; };                                              \
-  struct __attribute__((aligned(align4))) name##4 { type x, y, z, w; };          \
+  struct name##1 {                                                               \
+    type x;                                                                      \
+  };                                                                             \
+  struct __attribute__((aligned(align2))) name##2 {                              \
+    type x, y;                                                                   \
+  };                                                                             \
+  struct name##3 {                                                               \
+    type x, y, z;                                                                \
+  };                                                                             \
+  struct __attribute__((aligned(align4))) name##4 {                              \
+    type x, y, z, w;                                                             \
+  };                                                                             \
   constexpr name##1 make_##name##1(type x) { return {x}; }                       \
   constexpr name##2 make_##name##2(type x, type y) { return {x, y}; }            \
   constexpr name##3 make_##name##3(type x, type y, type z) { return {x, y, z}; } \
@@ -28,7 +36,7 @@ RUNG_VECTORS(float, float, 8, 16)
 RUNG_VECTORS(double, double, 16, 16)
 #undef RUNG_VECTORS
 
-/// Three-dimensional extents; omitted ones are 1.
+/// Three-dimensional extents; omitted extents are 1.
 struct dim3 {
   unsigned int x, y, z;
   constexpr dim3(unsigned int width = 1, unsigned int height = 1, unsigned int depth = 1)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Block barriers; warp shuffles, votes, matches and reductions. Each function passes its source
-// location to messages.
+// Block barriers; warp shuffles, votes, matches and reductions. Each function passes on its source
+// location for messages.
 #pragma once
 
 #include "rung/simt/atomics.hpp"
@@ -30,7 +30,7 @@ inline unsigned __activemask(RungPlace place = RungPlace::current()) {
 
 namespace rung::cuda {
 
-/// Shuffles of any type of 1 to 8 bytes. Wider types have overloads where CUDA has them.
+/// Shuffles any type of 1 to 8 bytes. Wider types have overloads where CUDA has them.
 template <class T>
 inline T shuffled(unsigned mask, const T& value, simt::Shuffle kind, int operand, int width,
                   const Place& place) {
@@ -97,7 +97,7 @@ inline unsigned __match_all_sync(unsigned mask, T value, int* predicate,
   return all ? here : 0;
 }
 
-// Reductions of int and unsigned over a warp or part of it.
+// Warp reductions of int and unsigned over the lanes of the mask.
 #define RUNG_REDUCE(name, kind)                                                        \
   inline unsigned __reduce_##name##_sync(unsigned mask, unsigned value,                \
                                          RungPlace place = RungPlace::current()) {     \

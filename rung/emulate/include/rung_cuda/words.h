@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA's qualifiers and built-in variables for ordinary programs. Some qualifiers expand to
-// distinct names, because `rung emulate` rewrites the code behind them (rung/emulate/rewrite.hpp).
+// distinct names that mark the code behind them for `rung emulate` to rewrite
+// (rung/emulate/rewrite.hpp).
 #pragma once
 
 #include "rung_cuda/vector_types.h"

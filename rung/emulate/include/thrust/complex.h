@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thrust's complex numbers: aliases of the C++ library's.
+// Thrust's complex numbers: aliases of std::complex and its functions.
 #pragma once
 
 #include <complex>
