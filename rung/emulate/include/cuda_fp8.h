@@ -85,7 +85,7 @@ struct Fp8 {
   __nv_fp8_storage_t __x;
   Fp8() = default;
   template <class T>
-  requires std::is_arithmetic_v<T>
+    requires std::is_arithmetic_v<T>
   explicit Fp8(T x) : __x(to_fp8_bits(static_cast<double>(x), true, kind)) {}
   explicit Fp8(__half x) : Fp8(float(x)) {}
   explicit Fp8(__nv_bfloat16 x) : Fp8(float(x)) {}
@@ -93,7 +93,8 @@ struct Fp8 {
   explicit operator __half() const { return __half(float(*this)); }
   explicit operator __nv_bfloat16() const { return __nv_bfloat16(float(*this)); }
   template <class T>
-  requires(std::is_arithmetic_v<T> && !std::is_same_v<T, float>) explicit operator T() const {
+    requires(std::is_arithmetic_v<T> && !std::is_same_v<T, float>)
+  explicit operator T() const {
     return static_cast<T>(float(*this));
   }
 };

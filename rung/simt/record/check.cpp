@@ -254,9 +254,7 @@ void Recorder::check_initialized(const Reach& reach, std::uint32_t thread, std::
   report_uninitialized(*this, reach.request,
                        reinterpret_cast<std::uintptr_t>(reach.memory + offset), reach.block,
                        thread);
-  if (!reach.is_read)
-    reach.initialized->set(offset, bytes, true);  // set, so that it is reported
-                                                  // once
+  if (!reach.is_read) reach.initialized->set(offset, bytes, true);  // reported only once
 }
 
 }  // namespace rung::simt::record

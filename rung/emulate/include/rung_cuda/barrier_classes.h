@@ -138,7 +138,9 @@ class pipeline {
   }
   /// Returns the barrier that copies of the current stage signal; null if each thread waits for its
   /// own copies.
-  std::uint64_t* rung_barrier() { return full_ != nullptr ? full_ + produced_ % stages_ : nullptr; }
+  std::uint64_t* rung_barrier() {
+    return full_ != nullptr ? full_ + produced_ % stages_ : nullptr;
+  }
 
  private:
   void await(std::uint64_t* barriers, unsigned batch, unsigned opposite, const RungPlace& place) {
@@ -228,7 +230,7 @@ inline void memcpy_async(void* to, const void* from, size_t bytes, Sync&& sync,
 /// Distributes the copy over the group's threads, word by word. If a barrier in shared memory
 /// tracks the copy, the first thread issues it as one copy.
 template <class Group, class T, class From, class Sync>
-requires requires(const Group& g) { g.thread_rank(); }
+  requires requires(const Group& g) { g.thread_rank(); }
 inline void memcpy_async(const Group& group, T* to, const From* from, size_t bytes, Sync&& sync,
                          RungPlace place = RungPlace::current()) {
   std::uint64_t* const barrier = rung_barrier_of(sync);
@@ -236,8 +238,9 @@ inline void memcpy_async(const Group& group, T* to, const From* from, size_t byt
       barrier != nullptr && rung::simt::in_own_shared_memory(barrier, sizeof(*barrier));
   if (counted && rung::simt::in_own_shared_memory(to, bytes)) {
     cooperative_groups::rung_for_each_word(
-        group, to, from, bytes,
-        [&](void*, const void* word, size_t unit) { rung::simt::async_read(word, unit, place); });
+        group, to, from, bytes, [&](void*, const void* word, size_t unit) {
+          rung::simt::async_read(word, unit, place);
+        });
     if (group.thread_rank() == 0) rung::simt::async_load(to, from, bytes, barrier, place);
     return;
   }

@@ -129,9 +129,10 @@ inline rung::ptx::Coordinates<rank> rung_coordinates(const std::int32_t (&given)
   return reversed;
 }
 template <class Space, int rank>
-requires(!std::is_same_v<Space, space_global_t>) inline void cp_async_bulk_tensor(
-    Space, space_global_t, void* to, const void* map, const std::int32_t (&at)[rank],
-    std::uint64_t* barrier, RungPlace place = RungPlace::current()) {
+  requires(!std::is_same_v<Space, space_global_t>)
+inline void cp_async_bulk_tensor(Space, space_global_t, void* to, const void* map,
+                                 const std::int32_t (&at)[rank], std::uint64_t* barrier,
+                                 RungPlace place = RungPlace::current()) {
   rung::simt::tensor_load(to, map, rung_coordinates(at).at, rank, barrier, place);
 }
 template <int rank>

@@ -25,9 +25,7 @@ struct SobolState {
   Vectors direction_vectors;
 };
 template <class State>
-concept QuasiState = requires(State state) {
-  state.direction_vectors[0];
-};
+concept QuasiState = requires(State state) { state.direction_vectors[0]; };
 
 }  // namespace rung::cuda
 

@@ -185,11 +185,11 @@ struct rung_binary {
 template <class A, class B>
 concept rung_of_expression = is_rung_expression<A> || is_rung_expression<B>;
 
-#define RUNG_PLACEHOLDER_OPERATOR(sign, Op)                                                        \
-  template <class A, class B>                                                                      \
-  requires rung_of_expression<A, B> __host__ __device__ constexpr auto operator sign(const A& a,   \
-                                                                                     const B& b) { \
-    return rung_expression<rung_binary<Op, A, B>>{{a, b}};                                         \
+#define RUNG_PLACEHOLDER_OPERATOR(sign, Op)                                  \
+  template <class A, class B>                                                \
+    requires rung_of_expression<A, B>                                        \
+  __host__ __device__ constexpr auto operator sign(const A& a, const B& b) { \
+    return rung_expression<rung_binary<Op, A, B>>{{a, b}};                   \
   }
 RUNG_PLACEHOLDER_OPERATOR(+, std::plus<>)
 RUNG_PLACEHOLDER_OPERATOR(-, std::minus<>)

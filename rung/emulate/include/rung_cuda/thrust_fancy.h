@@ -242,7 +242,8 @@ struct zip_iterator<std::tuple<Iterators...>>
                     std::tuple<rung_value<Iterators>...>> {
   std::tuple<Iterators...> iterators;
   __host__ __device__ explicit zip_iterator(std::tuple<Iterators...> of) : iterators(of) {}
-  __host__ __device__ explicit zip_iterator(Iterators... of) requires(sizeof...(Iterators) > 1)
+  __host__ __device__ explicit zip_iterator(Iterators... of)
+    requires(sizeof...(Iterators) > 1)
       : iterators(of...) {}
   __host__ __device__ std::tuple<rung_reference<Iterators>...> at(std::ptrdiff_t i) const {
     return std::apply(
@@ -269,8 +270,8 @@ __host__ __device__ zip_iterator<std::tuple<Iterators...>> make_zip_iterator(
   return zip_iterator<std::tuple<Iterators...>>(of);
 }
 template <class... Iterators>
-requires(sizeof...(Iterators) > 1) __host__ __device__
-    zip_iterator<std::tuple<Iterators...>> make_zip_iterator(Iterators... of) {
+  requires(sizeof...(Iterators) > 1)
+__host__ __device__ zip_iterator<std::tuple<Iterators...>> make_zip_iterator(Iterators... of) {
   return zip_iterator<std::tuple<Iterators...>>(std::tuple<Iterators...>(of...));
 }
 template <class... Iterators>

@@ -156,8 +156,7 @@ class thread_block_tile<Size, Parent, false> : public rung_tile_ranks<Size> {
     return result;
   }
   int any(int predicate, RungPlace place = RungPlace::current()) const {
-    return rung_reduce(
-        predicate != 0 ? 1 : 0, [](int a, int b) { return a | b; }, place);
+    return rung_reduce(predicate != 0 ? 1 : 0, [](int a, int b) { return a | b; }, place);
   }
   int all(int predicate, RungPlace place = RungPlace::current()) const {
     return any(predicate == 0, place) == 0;

@@ -5,18 +5,10 @@
 
 // Defines name1 .. name4 of `type`, with the alignments of name2 and name4.
 #define RUNG_VECTORS(name, type, align2, align4)                                 \
-  struct name##1 {                                                               \
-    type x;                                                                      \
-  };                                                                             \
-  struct __attribute__((aligned(align2))) name##2 {                              \
-    type x, y;                                                                   \
-  };                                                                             \
-  struct name##3 {                                                               \
-    type x, y, z;                                                                \
-  };                                                                             \
-  struct __attribute__((aligned(align4))) name##4 {                              \
-    type x, y, z, w;                                                             \
-  };                                                                             \
+  struct name##1 { type x; };                                                    \
+  struct __attribute__((aligned(align2))) name##2 { type x, y; };                \
+  struct name##3 { type x, y, z; };                                              \
+  struct __attribute__((aligned(align4))) name##4 { type x, y, z, w; };          \
   constexpr name##1 make_##name##1(type x) { return {x}; }                       \
   constexpr name##2 make_##name##2(type x, type y) { return {x, y}; }            \
   constexpr name##3 make_##name##3(type x, type y, type z) { return {x, y, z}; } \
