@@ -13,7 +13,7 @@
 namespace rung::emulate {
 namespace {
 
-/// Returns the value of a string literal; of escapes, those that occur in PTX.
+/// Returns the value of a string literal; only escape sequences that occur in PTX are supported.
 std::string literal_text(std::string_view literal) {
   const std::size_t open = literal.find('"');
   if (literal.substr(0, open).ends_with('R')) {
@@ -34,7 +34,7 @@ std::string literal_text(std::string_view literal) {
 }
 
 struct Operand {
-  std::string name;        // of [name]
+  std::string name;        // name in [name]
   std::string constraint;  // "=r"
   std::string expression;
 };
@@ -42,16 +42,16 @@ struct Operand {
 struct Assembly {
   std::string text;
   std::vector<Operand> operands;
-  bool extended = false;  // with colons: percent signs are doubled
+  bool extended = false;  // has colons, so percent signs are doubled
 };
 
-/// Parses the brackets open .. close of an asm statement. Returns false if it is not PTX.
+/// Parses an asm statement with brackets at `open` and `close`. Returns false if it is not PTX.
 bool read_assembly(const TokenStream& tokens, std::size_t open, std::size_t close, Assembly& to) {
   std::size_t i = open + 1;
   for (; i < close && tokens[i].kind == TokenKind::string; ++i) {
     to.text += literal_text(tokens[i].text);
   }
-  // %= expands to a number unique to the statement, which also makes its labels unique.
+  // %= expands to a number that is unique to the statement; the prefix makes labels unique as well.
   for (std::size_t at = 0; (at = to.text.find("%=", at)) != std::string::npos;) {
     to.text.replace(at, 2, "_");
   }
@@ -71,7 +71,7 @@ bool read_assembly(const TokenStream& tokens, std::size_t open, std::size_t clos
       }
       if (tokens[i].kind != TokenKind::string || !tokens[i + 1].is("(")) return false;
       one.constraint = literal_text(tokens[i].text);
-      // Constraints that name other machines' registers, such as rax, are not PTX.
+      // Constraints for registers of other architectures, such as rax, do not occur in PTX.
       if (one.constraint.find_first_not_of("=+&hrlfdnqbC") != std::string::npos) return false;
       const std::size_t end = tokens.closing(i + 1);
       one.expression = tokens.text(i + 2, end);
@@ -141,7 +141,7 @@ class Writer : public OperandWriter {
               "inline PTX: '" + text + "' in .reg declares no registers; accepted: .b32 a, b<4>");
 }
 
-/// Translates ".reg .b32 a, b<4>;" to C++ and adds the names to `locals`.
+/// Translates ".reg .b32 a, b<4>;" to C++ and adds the register names to `locals`.
 std::string declare(const Instruction& one, std::map<std::string, std::string>& locals,
                     const std::string& prefix) {
   // The type precedes the first name: ".b32 a".
@@ -260,8 +260,8 @@ void rewrite_assembly(TokenStream& tokens) {
       continue;
     }
     if (trimmed(assembly.text).empty()) {
-      // A compiler barrier. Register operands are dropped, since g++ cannot constrain some of their
-      // types.
+      // A compiler barrier. Its register operands are dropped, since some have types that g++
+      // cannot constrain.
       if (!assembly.operands.empty()) {
         tokens.replace(i, close + 1, "__asm__ volatile(\"\" ::: \"memory\")");
       }

@@ -10,7 +10,7 @@ std::size_t opening_angle(const TokenStream& tokens, std::size_t last) {
     const Token& token = tokens[i - 1];
     if (token.is(">")) depth += 1;
     if (token.is(">>")) depth += 2;
-    if (token.is("<")) depth -= 1;  // << is a shift: two lists never open at once
+    if (token.is("<")) depth -= 1;  // << is a shift operator: it never opens two lists
     if (depth <= 0) return i - 1;
     if (token.is(";")) break;
     if (closes(token)) {
@@ -29,7 +29,7 @@ bool opens_body(const TokenStream& tokens, std::size_t brace) {
     if (token.is(";") || token.is("{") || token.is("}") || token.kind == TokenKind::verbatim) {
       break;
     }
-    // extern "C" in front of a single function does not open a declaration block.
+    // extern "C" before a single function does not open a declaration block.
     if (token.is("namespace") || (token.kind == TokenKind::string && !parenthesis)) return false;
     if (token.is(")")) {
       parenthesis = true;
@@ -38,7 +38,7 @@ bool opens_body(const TokenStream& tokens, std::size_t brace) {
       i = open + 1;
     }
     const bool type = token.is("struct") || token.is("class") || token.is("union");
-    // `template <class T> void f() {` has a parameter list, `struct S : B<T> {` has none.
+    // `template <class T> void f() {` has a parameter list; `struct S : B<T> {` does not.
     if (type && !parenthesis) return false;
   }
   return true;

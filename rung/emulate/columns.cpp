@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps columns of rewritten lines to columns of the user's lines: finds the same word with the most
-// similar context.
+// Maps columns of rewritten lines to columns of the user's lines by finding the same word with the
+// most similar context.
 #include "rung/emulate/columns.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@
 namespace rung::emulate {
 namespace {
 
-// Several pieces may have the same line number.
+// Several pieces of text may have the same line number.
 using Lines = std::map<int, std::vector<std::string>>;
 
 std::vector<std::string> split(const std::string& text) {
@@ -50,8 +50,8 @@ std::map<std::string, Lines> read_marked(const std::string& text) {
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-/// Returns the number of equal characters from a[i] and b[j] in the direction of `step`, skipping
-/// blanks.
+/// Returns the number of equal characters from a[i] and b[j] on, in the direction of `step`,
+/// skipping blanks.
 int agreement(std::string_view a, std::size_t i, std::string_view b, std::size_t j, int step) {
   int count = 0;
   auto at = static_cast<std::ptrdiff_t>(i), there = static_cast<std::ptrdiff_t>(j);
@@ -70,7 +70,7 @@ int agreement(std::string_view a, std::size_t i, std::string_view b, std::size_t
   return count;
 }
 
-/// Returns the word that contains a byte of a line; outside of words, the single character.
+/// Returns the word that contains the byte at `at`; a single character outside words.
 std::string_view word_at(std::string_view line, std::size_t at) {
   std::size_t end = at;
   while (end < line.size() && in_word(line[end])) ++end;
@@ -105,7 +105,7 @@ std::optional<Place> place_in(const std::string& line, const std::string& rewrit
 
 constexpr std::size_t tab = 8;
 
-/// Returns the line up to a byte with tabs expanded to blanks, as g++ shows it.
+/// Returns the first `end` bytes of the line with tabs expanded to blanks, as g++ shows it.
 std::string expanded(const std::string& line, std::size_t end) {
   std::string text;
   for (std::size_t i = 0; i < std::min(end, line.size()); ++i) {
@@ -160,7 +160,7 @@ std::string in_columns_of_files(const std::string& messages, const std::string& 
   const std::map<std::string, Lines> pieces = read_marked(rewritten);
   std::map<std::string, std::vector<std::string>> files;
   std::string text;
-  bool replaced = false;  // the following excerpt is replaced
+  bool replaced = false;  // the excerpt that follows has been replaced
   for (const std::string& line : split(messages)) {
     if (replaced && is_excerpt(line)) continue;
     replaced = false;

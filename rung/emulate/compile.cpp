@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preprocesses, rewrites and compiles each source by the system's g++, several at a time.
+// Preprocesses, rewrites and compiles each source with the system's g++, several sources at a time.
 #include "rung/emulate/compile.hpp"
 
 #include <fmt/format.h>
@@ -38,8 +38,8 @@ bool is_object(const std::string& file) {
 }
 bool is_standard(const std::string& option) { return option.starts_with("-std="); }
 
-/// Returns the requested C++ standard; nvcc's default if none was requested, and gnu++17 for older
-/// ones, in which almost all older programs have the same meaning.
+/// Returns the requested C++ standard; nvcc's default if none was requested. Standards older than
+/// C++17 become gnu++17, under which almost all older programs have the same meaning.
 std::string standard_of(const Sources& sources) {
   std::string standard = "gnu++17";
   for (const std::string& one : sources.options) {
@@ -52,12 +52,13 @@ std::string standard_of(const Sources& sources) {
 }
 bool is_older(const std::string& standard) { return standard == "gnu++17"; }
 
-/// Returns true if the source includes our PTX headers, which need C++20.
+/// Returns true if the source includes rung's PTX headers, which need C++20.
 bool needs_newer(const std::string& preprocessed) {
   return preprocessed.find("/rung/simt/wgmma.hpp\"") != std::string::npos;
 }
 
-/// Environment variables that add include folders to g++, as empty values: cleared when g++ runs.
+/// Environment variables that add include folders to g++, with empty values to clear them when g++
+/// runs.
 const std::vector<std::pair<std::string, std::string>>& no_include_paths() {
   static const std::vector<std::pair<std::string, std::string>> variables = {
       {"CPATH", ""}, {"CPLUS_INCLUDE_PATH", ""}};
@@ -66,8 +67,8 @@ const std::vector<std::pair<std::string, std::string>>& no_include_paths() {
 
 std::vector<std::string> common_options(const Sources& sources, const Home& home,
                                         const std::string& standard) {
-  // The options of the simulator's own kernels, with line information through inlined functions for
-  // messages.
+  // The options for the simulator's own kernels, plus line information through inlined functions,
+  // for messages.
   std::vector<std::string> options = {"-O2",
                                       "-g1",
                                       "-gstatement-frontiers",
@@ -89,12 +90,12 @@ std::vector<std::string> common_options(const Sources& sources, const Home& home
   }
   for (const std::string& one : sources.include) options.push_back("-I" + one);
   if (is_older(standard)) {
-    // Backports of C++20 features that our headers use, in headers found before the library's.
+    // Headers with backports of C++20 features, found before the C++ library's headers.
     options.insert(options.begin(),
                    {"-fconcepts", "-isystem", home.include + "/rung/emulate/include_older"});
   }
   options.insert(options.end(), {"-isystem", home.include + "/rung/emulate/include"});
-  // Include folders of the environment would precede ours, whose headers wrap the library's.
+  // Include folders from the environment would precede rung's, whose headers wrap the library's.
   for (const auto& [variable, unused] : no_include_paths()) {
     const char* const given = std::getenv(variable.c_str());
     std::istringstream folders(given != nullptr ? given : "");
@@ -102,18 +103,18 @@ std::vector<std::string> common_options(const Sources& sources, const Home& home
       if (!one.empty()) options.insert(options.end(), {"-isystem", one});
     }
   }
-  // g++ searches /usr/include anyway; naming it would place it before the folder of <cmath>, whose
+  // g++ searches /usr/include anyway. Naming it would place it before the folder of <cmath>, whose
   // #include_next <math.h> would then fail.
   if (home.include != "/usr/include") options.insert(options.end(), {"-isystem", home.include});
   for (const std::string& one : sources.definitions) options.push_back("-D" + one);
   return options;
 }
 
-/// Returns options that add hooks at accesses, or, without hooks, that keep loops without side
+/// Returns options that add hooks at accesses; if not `hooks`, options that keep loops without side
 /// effects from being removed.
 std::vector<std::string> access_options(bool hooks, bool cuda) {
   if (!hooks) return {"-fno-finite-loops"};
-  // Tail merging of accesses in two branches would give them one site and one line.
+  // Tail merging would give accesses in two branches the same site and line.
   return {cuda ? "-fsanitize=thread,alignment,bounds" : "-fsanitize=thread,alignment",
           "--param=tsan-distinguish-volatile=1", "--param=tsan-instrument-func-entry-exit=0",
           "-fno-tree-tail-merge", "-fno-crossjumping"};
@@ -160,7 +161,7 @@ struct Rewritten {
 };
 
 /// Compiles to `output`: assembly if `how` is "-S", an object if "-c". A wrong launch causes many
-/// errors in rung's headers; they are replaced by messages in the user's terms if possible.
+/// errors in rung's headers; if possible, they are replaced by messages about the original source.
 void compile_rewritten(std::vector<std::string> command, const std::string& file,
                        const Rewritten& one, const std::string& how, const std::string& output) {
   std::vector<std::string> whole = command;
@@ -194,12 +195,13 @@ void compile_rewritten(std::vector<std::string> command, const std::string& file
   }
 }
 
-/// Compiles a rewritten source with and without hooks, concurrently, into one object.
+/// Compiles a rewritten source with and without hooks, concurrently, and merges the results into
+/// one object.
 void compile_twice(const std::vector<std::string>& hooked, std::vector<std::string> bare,
                    const std::string& file, const Rewritten& one, const std::string& object) {
   const std::string with = one.stem + ".s", without = one.stem + ".unhooked.s";
   for (const std::string& option : access_options(false, true)) bare.push_back(option);
-  // The hooked compilation reports the same errors in the user's terms, so these are discarded.
+  // The hooked compilation reports the same errors, so these messages are discarded.
   bare.insert(bare.end(),
               {"-w", "-fpreprocessed", "-x", "c++-cpp-output", "-S", one.path, "-o", without});
   auto second = std::async(std::launch::async, [&] {
@@ -219,21 +221,20 @@ void compile_twice(const std::vector<std::string>& hooked, std::vector<std::stri
 
 std::string absolute(const std::string& path) { return fs::absolute(path).lexically_normal(); }
 
-/// Returns the path at which an object is kept; "" if it is temporary.
+/// Returns the path at which an object is kept; "" for a temporary object.
 std::string object_of(const Sources& sources, const std::string& file) {
   if (!sources.object_only) return "";
   const bool named = !sources.output.empty();
   return absolute(named ? sources.output : fs::path(file).stem().string() + ".o");
 }
 
-/// Source text of the constructor by which an object registers its library with the runtime on
-/// load.
+/// Source text of a constructor by which an object registers its library with the runtime on load.
 constexpr const char* registration =
     "\nextern \"C\" void rung_emulate_object(const void*);\n"
     "[[maybe_unused]] static const bool rung_object_known = "
     "(rung_emulate_object(&rung_object_known), true);\n";
 
-/// Returns the text without the parts from system headers and rung's headers.
+/// Returns the text without the parts that come from system headers and rung's headers.
 std::string users_text(const std::string& preprocessed) {
   std::string text;
   bool system = false;
@@ -251,12 +252,12 @@ std::string users_text(const std::string& preprocessed) {
   return text;
 }
 
-/// Functions of which a program's calls are redirected to the runtime.
+/// Functions to which calls by a program are redirected to the runtime.
 constexpr const char* wrapped[] = {"malloc", "free",    "_Znwm",   "_Znam", "_ZdlPv",
                                    "_ZdaPv", "_ZdlPvm", "_ZdaPvm", "clock"};
 
-/// Makes an object independent of the linker's options: renames the calls that `rung emulate`
-/// otherwise wraps by --wrap, and embeds the user's sources for advice.
+/// Makes an object independent of linker options: renames the calls that `rung emulate` otherwise
+/// redirects with --wrap, and embeds the user's sources for advice.
 void complete_object(const std::string& file, const std::string& object, const std::string& stem,
                      const std::string& preprocessed, const std::string& rewritten) {
   const std::string sources = stem + ".sources";
@@ -289,10 +290,9 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
                         const std::string& stem) {
   std::string standard = standard_of(sources);
   std::vector<std::string> options = common_options(sources, home, standard);
-  // A compiler behind ccache may return the object of an equal source in another folder, whose
-  // debug information names the wrong files (hash_dir = false). This option makes the folder part
-  // of the ccache key.
-  // key.
+  // Behind ccache, g++ may return the object of an identical source in another folder, whose debug
+  // information names the wrong files (hash_dir = false). This option makes the folder part of the
+  // ccache key.
   options.insert(options.begin(),
                  fmt::format("-frandom-seed={:x}", std::hash<std::string>()(absolute(file))));
   const std::string object = stem + ".o";
@@ -337,7 +337,7 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
     options.insert(options.begin(), seed);
   }
   if (assembly || newer) preprocess_source(assembly);
-  // Needed even without recording, since hooks detect waits by volatile reads.
+  // Needed even without recording, since hooks on volatile reads detect waits.
   const std::string source = read_file(preprocessed);
   const bool hooks = sources.watched || holds_volatile(source);
   const std::string rewritten = stem + ".rung.ii";
@@ -357,7 +357,7 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
   add(access_options(hooks, true));
   add({"-fpreprocessed", "-x", "c++-cpp-output"});
   const Rewritten one{source, rewritten, stem};
-  // Templates of large programs take minutes to compile.
+  // Compiling the templates of a large program twice would take minutes.
   constexpr std::size_t large = 4 << 20;
   if (sources.twice && source.size() < large && !holds_volatile(source)) {
     compile_twice(command, bare, file, one, object);
@@ -369,7 +369,7 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
   }
   if (!kept.empty()) {
     keep(object, kept);
-    // python/rung/cuda/_compile.py identifies kernel strings by it.
+    // python/rung/cuda/_compile.py identifies kernel strings by this file.
     if (!sources.host_plain) keep(preprocessed, kept + ".ii");
   }
   return object;
@@ -392,7 +392,8 @@ std::vector<std::string> compile_all(const Sources& sources, const Home& home,
   for (int i = 0; i < count; ++i) {
     const std::string& file = sources.files[static_cast<std::size_t>(i)];
     try {
-      // Truncated: file names are limited to 255 bytes, and ours extend the source's name.
+      // Truncated, since file names are limited to 255 bytes and derived names are longer than the
+      // source's.
       constexpr std::size_t most = 100;
       const std::string name = fs::path(file).stem().string().substr(0, most);
       const std::string stem = fmt::format("{}/{}_{}", folder, i, name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects calls of host functions by device functions, which nvcc rejects but the simulated GPU
-// could run. Only certain cases are rejected: plain functions in the user's files whose names have
-// no other meaning.
+// Detects calls of host functions by device functions, which nvcc rejects although the simulated
+// GPU could run them. Only unambiguous calls are rejected: calls of plain functions in the user's
+// files whose names have no other meaning.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,9 +15,9 @@
 namespace rung::emulate {
 namespace {
 
-/// A device-only function outside of classes that is not a template.
+/// A device-only function that is neither a class member nor a template.
 struct DeviceFunction {
-  std::size_t name, close;  // position of the name, and the bracket that ends the body
+  std::size_t name, close;  // the function's name, and the bracket that ends its body
   bool kernel;
 };
 struct Meanings {
@@ -41,7 +41,7 @@ class Functions {
           i = tokens.closing(i);
         }
       } else if (token.is("__attribute__") && tokens[i + 1].is("(")) {
-        i = tokens.closing(i + 1);  // not a function's name
+        i = tokens.closing(i + 1);  // not a function name
       } else if (token.kind == TokenKind::identifier && tokens[i + 1].is("(")) {
         const std::size_t end = end_of_head(i);
         if (end < tokens.size()) i = note(head, i, end, !classes.empty() && classes.back());
@@ -54,7 +54,7 @@ class Functions {
   }
 
   [[nodiscard]] const std::vector<DeviceFunction>& of_device() const { return of_device_; }
-  /// Returns true if the name denotes a host function and nothing else.
+  /// Returns true if the name denotes only a host function.
   [[nodiscard]] bool is_host_function(std::string_view name) const {
     const auto known = meanings_.find(name);
     return known != meanings_.end() && known->second.host_function && !known->second.other &&
@@ -62,13 +62,13 @@ class Functions {
   }
 
  private:
-  /// Returns true for tokens that do not end a declaration: a line marker, or words that a macro of
-  /// our headers expands to, such as __device__ __forceinline__.
+  /// Returns true for tokens that do not end a declaration: a line marker, or words to which a
+  /// macro of rung's headers expands, such as __device__ __forceinline__.
   [[nodiscard]] static bool is_part_of_head(const Token& token) {
     return token.text.find_first_of(";{}") == std::string_view::npos;
   }
 
-  /// Returns the { or ; behind the parameters if `name` is the name of a function; else size().
+  /// Returns the { or ; after the parameters if `name` is a function name; else size().
   [[nodiscard]] std::size_t end_of_head(std::size_t name) const {
     std::size_t at = tokens_.closing(name + 1) + 1;
     while (at < tokens_.size() && !tokens_[at].is("{") && !tokens_[at].is(";")) {
@@ -81,7 +81,7 @@ class Functions {
     return at;
   }
 
-  /// Registers the declaration and returns its end.
+  /// Registers the declaration and returns its last token.
   std::size_t note(std::size_t head, std::size_t name, std::size_t end, bool in_class) {
     bool device = false, host = false, kernel = false;
     const Token& before = tokens_[name - 1];
@@ -111,7 +111,7 @@ class Functions {
     return close;
   }
 
-  /// Returns true if the name precedes a parenthesis in a system header, and may be a function's.
+  /// Returns true if the name occurs before a parenthesis in a system header: it may be a function.
   [[nodiscard]] bool in_system_headers(std::string_view name) const {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       if (tokens_[i].kind != TokenKind::verbatim) continue;
@@ -133,14 +133,14 @@ class Functions {
   std::vector<DeviceFunction> of_device_;
 };
 
-/// Returns true if the token at `i`, a name in front of a parenthesis, is a call.
+/// Returns true if the token at `i`, a name before a parenthesis, is a call.
 bool is_call(const TokenStream& tokens, std::size_t i) {
   const Token& before = tokens[i - 1];
   if (before.kind == TokenKind::identifier) return before.is("return") || before.is("else");
   return !before.is(".") && !before.is("->") && !before.is("::") && !before.is("~");
 }
 
-/// Returns true for tokens after which a name may not be a call, or the call may be discarded.
+/// Returns true for tokens after which a name may not be a call, or the call may not be evaluated.
 bool makes_unsure(const Token& token) {
   for (const char* word : {"sizeof", "decltype", "noexcept", "alignof", "typeid", "constexpr",
                            "requires", "static_assert", "using"}) {

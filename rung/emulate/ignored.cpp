@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Statements that discard the error of a runtime call, such as `cudaMemcpy(...);`. If the call
-// fails and the program never queries its last error, it continues with wrong data.
+// fails and the program never queries its last error, the program continues with wrong data.
 #include <algorithm>
 #include <array>
 
@@ -9,7 +9,7 @@
 namespace rung::emulate {
 namespace {
 
-/// Calls whose failure makes the program's result wrong.
+/// Calls whose failure invalidates the program's result.
 constexpr std::array<std::string_view, 21> calls = {
     "cudaFuncSetAttribute", "cudaHostAlloc",        "cudaMalloc",
     "cudaMalloc3D",         "cudaMallocAsync",      "cudaMallocHost",

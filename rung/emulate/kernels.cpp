@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels: inserts the prologue of __global__ functions, and collects their launch requirements.
+// Kernels: inserts the prologue into __global__ functions, and collects their launch requirements.
 #include <fmt/format.h>
 
 #include <map>
@@ -17,23 +17,23 @@ namespace {
 struct KernelDefinition {
   std::size_t word;  // __global__
   std::size_t name;
-  std::size_t body;        // the opening brace; size() for a declaration
+  std::size_t body;        // opening brace of the body; size() for a declaration
   std::string path;        // qualified name
   std::string demands;     // calls that register the launch requirements
-  std::size_t commas;      // number of commas between and within the parameters
+  std::size_t commas;      // number of commas in the parameter list
   bool hidden;             // a parameter hides the kernel's name
   std::string restricted;  // calls that register its __restrict__ parameters
   std::string objects;     // types of parameters that may have destructors
 };
 
-/// Returns the member of Demands for __launch_bounds__ and __cluster_dims__, else null.
+/// Returns the member function of Demands for __launch_bounds__ or __cluster_dims__; else null.
 const char* demand_of(const Token& token) {
   if (token.is("__rung_launch_bounds__")) return "launch_bounds";
   if (token.is("__rung_cluster_dims__")) return "cluster_dims";
   return nullptr;
 }
 
-/// Returns the keyword at `i` with its arguments as a call, on one line.
+/// Returns the call for the keyword at `i` and its arguments, on one line.
 std::string call_of(const TokenStream& tokens, std::size_t i) {
   std::string call = std::string("rung_all.") + demand_of(tokens[i]) + "(";
   const std::size_t close = tokens.closing(i + 1);
@@ -44,8 +44,8 @@ std::string call_of(const TokenStream& tokens, std::size_t i) {
   return call + "); ";
 }
 
-/// Returns the first specifier of the kernel's declaration, and adds requirements among its
-/// specifiers to `demands`.
+/// Returns the first specifier of the kernel's declaration, and adds the launch requirements among
+/// its specifiers to `demands`.
 std::size_t first_word(const TokenStream& tokens, std::size_t word, std::string& demands) {
   std::size_t i = word;
   while (i > 0) {
@@ -61,8 +61,8 @@ std::size_t first_word(const TokenStream& tokens, std::size_t word, std::string&
   return i;
 }
 
-/// Returns the registration of the parameter begin .. end-1 if it is a __restrict__ pointer to a
-/// non-pointer type; else "".
+/// Returns the registration of the parameter in tokens [begin, end) if it is a __restrict__ pointer
+/// to a type that is not a pointer; else "".
 std::string restricted_call(const TokenStream& tokens, std::size_t begin, std::size_t end,
                             int number) {
   bool restricted = false;
@@ -83,8 +83,8 @@ std::string restricted_call(const TokenStream& tokens, std::size_t begin, std::s
   return fmt::format("rung_all.restricted({}, \"{}\"); ", number, name);
 }
 
-/// Returns the registrations of all parameters between the parentheses; "" if fewer than two are
-/// restricted, or a parameter pack hides their positions.
+/// Returns the registrations of all restricted parameters between the parentheses; "" if there are
+/// fewer than two, or if a parameter pack makes their positions unknown.
 std::string restricted_calls(const TokenStream& tokens, std::size_t open, std::size_t close) {
   std::string calls;
   int depth = 0, number = 0, restricted = 0;
@@ -105,8 +105,8 @@ std::string restricted_calls(const TokenStream& tokens, std::size_t open, std::s
   return restricted > 1 ? calls : "";
 }
 
-/// Returns "decltype(p)" for the parameter p at begin .. end-1 if its type may be a class; "" for
-/// pointers, references, numbers and unrecognized forms.
+/// Returns "decltype(p)" for the parameter p in tokens [begin, end) if its type may be a class; ""
+/// for pointers, references, numbers and unrecognized forms.
 std::string object_type(const TokenStream& tokens, std::size_t begin, std::size_t end) {
   static const std::set<std::string_view> no_types = {
       "const",    "volatile", "struct",   "class",    "typename",
@@ -163,7 +163,7 @@ std::string object_types(const TokenStream& tokens, std::size_t open, std::size_
 KernelDefinition read_kernel(const TokenStream& tokens, std::size_t word) {
   std::string demands;
   first_word(tokens, word, demands);
-  // The parameter list is the first parenthesis behind the function's name.
+  // The parameter list is the first parenthesis after the function's name.
   std::size_t at = word + 1;
   while (at < tokens.size() && !tokens[at].is("(")) {
     const bool demand = demand_of(tokens[at]) != nullptr && tokens[at + 1].is("(");
@@ -188,8 +188,8 @@ KernelDefinition read_kernel(const TokenStream& tokens, std::size_t word) {
           restricted, objects};
 }
 
-/// Returns "<T, N, Rest...>" for a kernel template, "" for a function. Returns false for explicit
-/// specializations and unrecognized templates.
+/// Sets `arguments` to "<T, N, Rest...>" for a kernel template, "" for a function. Returns false
+/// for explicit specializations and unrecognized templates.
 bool template_arguments(const TokenStream& tokens, std::size_t word, std::string& arguments) {
   std::string unused;
   const std::size_t i = first_word(tokens, word, unused);  // static, inline ...
@@ -227,7 +227,7 @@ bool template_arguments(const TokenStream& tokens, std::size_t word, std::string
   return true;
 }
 
-/// Throws if a kernel's return type is not void. Dependent types are left to the compiler.
+/// Throws if a kernel's return type is not void. Dependent types are checked by the compiler.
 void require_void(const TokenStream& tokens, const KernelDefinition& one) {
   std::string unused, type;
   for (std::size_t i = first_word(tokens, one.word, unused); i < one.name; ++i) {
@@ -254,10 +254,10 @@ void require_void(const TokenStream& tokens, const KernelDefinition& one) {
                           to_string(tokens.line_of(one.word)), tokens[one.name].text, type));
 }
 
-/// Namespaces open at the current token.
+/// The namespaces that are open at the current token.
 struct Namespaces {
   std::string path;                  // "a::b::"
-  std::vector<std::size_t> lengths;  // lengths of `path` at each open brace
+  std::vector<std::size_t> lengths;  // length of `path` before each open brace
   void see(const TokenStream& tokens, std::size_t i) {
     if (tokens[i].is("}") && !lengths.empty()) {
       path.resize(lengths.back());
@@ -274,7 +274,7 @@ struct Namespaces {
   }
 };
 
-/// Returns a globally valid name for a path that may contain unnamed namespaces.
+/// Returns a name that is valid in any scope, for a path that may contain unnamed namespaces.
 std::string qualified(const std::string& path) {
   std::string name = "::" + path;
   for (std::size_t at = 0; (at = name.find("::::")) != std::string::npos;) name.erase(at, 2);
@@ -286,13 +286,14 @@ std::string qualified(const std::string& path) {
 void rewrite_kernels(TokenStream& tokens) {
   std::vector<KernelDefinition> kernels;
   std::map<std::string, int> definitions;
-  std::map<std::string, std::set<std::size_t>> commas;  // of declarations of other overloads
-  std::map<std::string, std::string> declared;          // requirements of earlier declarations
+  std::map<std::string, std::set<std::size_t>> commas;  // by path: numbers of commas in the
+                                                        // declarations of overloads
+  std::map<std::string, std::string> declared;          // requirements in earlier declarations
   Namespaces namespaces;
   for (std::size_t i = 1; i < tokens.size(); ++i) {
     namespaces.see(tokens, i);
-    // __noinline__ is rewritten only as a specifier: a macro would break the attribute of that
-    // name.
+    // __noinline__ is rewritten only as a specifier: a macro would break the attribute with the
+    // same name.
     if (tokens[i].is("__noinline__") && !tokens[i - 1].is("(") && !tokens[i - 1].is(",")) {
       tokens.replace(i, "__attribute__((noinline))");
     }
@@ -318,7 +319,7 @@ void rewrite_kernels(TokenStream& tokens) {
     if (one.body >= tokens.size()) continue;
     const std::string_view name = tokens[one.name].text;
     std::string values;
-    // A kernel whose name is unambiguous can also be launched by address.
+    // A kernel can also be launched by its address if its name is unambiguous.
     const bool unique = definitions[one.path] == 1 && commas[one.path].size() == 1 &&
                         tokens[one.name].kind == TokenKind::identifier &&
                         template_arguments(tokens, one.word, values);

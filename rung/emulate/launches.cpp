@@ -9,7 +9,7 @@
 namespace rung::emulate {
 namespace {
 
-/// Returns the first token of the postfix expression that ends before `end`: the kernel.
+/// Returns the first token of the callee, the postfix expression that ends before `end`.
 std::size_t first_of_callee(const TokenStream& tokens, std::size_t end) {
   std::size_t i = end;
   while (i > 0) {
@@ -17,7 +17,7 @@ std::size_t first_of_callee(const TokenStream& tokens, std::size_t end) {
     if (tokens[i].is(">") || tokens[i].is(">>")) {
       i = opening_angle(tokens, i);
       if (i >= tokens.size()) return end;
-      continue;  // includes the name before template arguments
+      continue;  // continues with the name before the template arguments
     }
     if (tokens[i].is(")") || tokens[i].is("]")) {
       const bool parenthesis = tokens[i].is(")");
@@ -46,8 +46,8 @@ std::size_t first_of_callee(const TokenStream& tokens, std::size_t end) {
   return end;
 }
 
-/// Returns the >> of the >>> that ends the configuration that begins at `begin`; size() if there is
-/// none.
+/// Returns the >> of the >>> that ends the launch configuration beginning at `begin`; size() if
+/// there is none.
 std::size_t closing_chevron(const TokenStream& tokens, std::size_t begin) {
   for (std::size_t i = begin; i < tokens.size(); ++i) {
     if (tokens[i].is(">>") && tokens[i + 1].is(">") && tokens[i + 2].is("(")) return i;
@@ -64,8 +64,8 @@ struct Range {
   std::size_t begin, end;
 };
 
-/// Splits the arguments between the brackets at open and close. Commas within template argument
-/// lists do not separate.
+/// Splits the arguments between the brackets at `open` and `close`. Commas in template argument
+/// lists do not separate arguments.
 std::vector<Range> arguments(const TokenStream& tokens, std::size_t open, std::size_t close) {
   std::vector<Range> list;
   std::size_t begin = open + 1;
@@ -77,7 +77,8 @@ std::vector<Range> arguments(const TokenStream& tokens, std::size_t open, std::s
     } else if (opens(tokens[i])) {
       i = tokens.closing(i);
     } else if (tokens[i].is("<") && tokens[i - 1].kind == TokenKind::identifier) {
-      // A template argument list only if it closes before the argument's end; else a comparison.
+      // < opens a template argument list only if it closes before the argument's end; else it is a
+      // comparison.
       int depth = 1;
       std::size_t end = i + 1;
       for (; end < close && depth > 0; ++end) {
@@ -96,7 +97,7 @@ std::vector<Range> arguments(const TokenStream& tokens, std::size_t open, std::s
   return list;
 }
 
-/// Returns true for null pointer constants, which are valid only as literals, and braced lists,
+/// Returns true for null pointer constants, which are valid only as literals, and for braced lists,
 /// which have no type.
 bool stays_literal(const TokenStream& tokens, const Range& argument) {
   const Token& first = tokens[argument.begin];
@@ -163,7 +164,7 @@ void rewrite_launches_as_calls(TokenStream& tokens) {
     const std::size_t close = closing_chevron(tokens, i + 2);
     if (close >= tokens.size()) continue;
     std::string shape = tokens.text(i + 2, close);
-    // Keeps the line numbers of the following tokens.
+    // Line breaks would change the line numbers of the following tokens.
     std::replace(shape.begin(), shape.end(), '\n', ' ');
     const std::size_t end = tokens.closing(close + 2);
     if (end < tokens.size() && shape.find('#') == std::string::npos) {

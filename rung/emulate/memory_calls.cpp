@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // memcpy, memmove and memset: the compiler emits no hooks for their accesses, so calls are
-// redirected to rung's versions. A program's own functions of these names are unaffected.
+// redirected to rung's versions. Functions of these names that the program defines are unaffected.
 #include "rung/emulate/rewrite.hpp"
 
 namespace rung::emulate {
 namespace {
 
-/// Returns true if the name at `i` is a call of the library function, not a declaration or another
-/// function.
+/// Returns true if the name at `i` is a call of the library function, as opposed to a declaration
+/// or another function.
 bool is_memory_call(const TokenStream& tokens, std::size_t i) {
   if (i == 0 || !tokens[i + 1].is("(")) return false;
   const Token& before = tokens[i - 1];
@@ -26,8 +26,8 @@ bool is_std(const TokenStream& tokens, std::size_t i) {
   return i > 1 && tokens[i - 1].is("::") && tokens[i - 2].is("std");
 }
 
-/// Returns true if the program declares a function of that name: unqualified calls may then refer
-/// to it.
+/// Returns true if the program declares a function with this name, to which unqualified calls may
+/// refer.
 bool declares(const TokenStream& tokens, std::string_view name) {
   for (std::size_t i = 1; i + 1 < tokens.size(); ++i) {
     if (!tokens[i].is(name) || !tokens[i + 1].is("(") || is_memory_call(tokens, i)) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiler messages about rewritten sources, in the user's terms.
+// Compiler messages about rewritten sources, in terms of the original source.
 #include "rung/emulate/messages.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view error_mark = ": error: ";
 
-/// Returns "float [n]" for a message about a shared array with a non-constant extent; otherwise "".
+/// Returns "float [n]" for a message about a shared array with a nonconstant extent; otherwise "".
 std::string variable_extent(const std::string& message) {
   if (message.find("variably modified type") == std::string::npos) return "";
   const std::size_t open = message.find("\u2018"), close = message.find("\u2019");
@@ -29,7 +29,7 @@ std::string variable_extent(const std::string& message) {
   return message.substr(open + 3, close - open - 3);
 }
 
-/// Returns the name of the NVIDIA or graphics library that a header belongs to; null if there is
+/// Returns the name of the NVIDIA or graphics library to which a header belongs; null if there is
 /// none.
 const char* library_of(const std::string& header) {
   static constexpr std::pair<const char*, const char*> libraries[] = {
@@ -80,7 +80,7 @@ void refuse_libraries(const std::string& file, const std::string& preprocessed,
     const std::string path = preprocessed.substr(at, preprocessed.find('"', at) - at);
     const std::string header = std::filesystem::path(path).filename();
     const char* const library = library_of(header);
-    // A program may have its own header of that name; markers of system headers end with a 3.
+    // A program may have its own header with this name; line markers of system headers end with 3.
     const bool system = preprocessed.compare(at + path.size(), 5, "\" 1 3") == 0;
     if (library != nullptr && system && !path.starts_with(own)) {
       refuse_library(file, header, library);
@@ -101,13 +101,13 @@ std::string explained(const std::string& messages, const std::string& plain_mess
     std::string line;
   };
   std::vector<Message> errors;
-  // Arrays with a non-constant extent, by source location.
+  // Arrays with a nonconstant extent, by source location.
   std::map<std::string, std::string> types;
   std::istringstream lines(plain_messages);
   for (std::string line; std::getline(lines, line);) {
     const std::size_t mark = line.find(error_mark);
     if (mark == std::string::npos) continue;
-    // The user has not set this option.
+    // The user has not specified this option.
     constexpr std::string_view option = " [-fpermissive]";
     if (line.ends_with(option)) line.resize(line.size() - option.size());
     const std::string place = line.substr(0, line.rfind(':', mark - 1));

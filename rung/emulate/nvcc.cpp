@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles, links, and answers queries of build systems in the way of nvcc.
+// Replaces nvcc: compiles, links, and answers queries of build systems.
 #include "rung/emulate/nvcc.hpp"
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ bool is_source(const std::string& file) {
   return false;
 }
 
-/// Returns the object file's path for a source, as nvcc names it.
+/// Returns the path of a source's object file, named as nvcc names it.
 std::string object_path(const NvccCall& call, const std::string& source) {
   if (!call.sources.output.empty() && call.sources.files.size() == 1) return call.sources.output;
   const fs::path folder = call.output_folder.empty() ? "." : call.output_folder;
@@ -46,7 +46,7 @@ std::string object_path(const NvccCall& call, const std::string& source) {
   return call.output_folder.empty() ? name : folder / name;
 }
 
-/// Adds the file name and the targets of dependency rules, as nvcc chooses them.
+/// Adds the file name and the targets of dependency rules, chosen as nvcc chooses them.
 void add_dependencies(const NvccCall& call, const std::string& product, Sources& sources) {
   std::string file = call.dependencies_file;
   if (file.empty()) file = fs::path(product).replace_extension(".d");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Table of nvcc's options with their translation for g++ or the linker; options that concern only
+// Table of nvcc's options with their translation for g++ or the linker. Options that affect only
 // GPU code are ignored.
 #include "rung/emulate/nvcc_words.hpp"
 
@@ -109,7 +109,8 @@ constexpr NvccOption nvcc_options[] = {
     {"-cuda --cuda -clean --clean-targets -run --run -r --relocatable-link -fdevice-syntax-only "
      "--fdevice-syntax-only",
      false, Effect::run},
-    // Ignored: options for GPU code, NVIDIA's compilers, or files that are not produced here.
+    // Ignored: options for GPU code or NVIDIA's compilers, and for files that rung does not
+    // produce.
     {"-rdc --relocatable-device-code -Xptxas --ptxas-options -Xnvlink --nvlink-options "
      "-Xcudafe --cudafe-options -Xarchive --archive-options -ccbin --compiler-bindir "
      "-arbin --archiver-binary -maxrregcount --maxrregcount -t --threads -split-compile "
@@ -172,7 +173,7 @@ const NvccOption* find_option(std::string_view name) {
   return nullptr;
 }
 
-/// Splits an options file, or an environment variable, into words as a shell does.
+/// Splits an options file or an environment variable into words, as a shell does.
 std::vector<std::string> split_words(const std::string& text) {
   std::vector<std::string> words;
   std::string word;
@@ -199,7 +200,7 @@ std::vector<std::string> split_words(const std::string& text) {
   return words;
 }
 
-/// Splits a comma-separated list; \, is an escaped comma.
+/// Splits a list at commas; "\," is an escaped comma.
 std::vector<std::string> split_list(const std::string& text) {
   std::vector<std::string> parts(1);
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -223,7 +224,7 @@ bool is_runtime(std::string_view library) {
   return std::find(std::begin(ours), std::end(ours), library) != std::end(ours);
 }
 
-/// Returns true for host compiler flags that would break rewritten sources.
+/// Returns true for host compiler flags that are incompatible with rewritten sources.
 bool is_harmful(std::string_view flag) {
   return flag.starts_with("-Werror") || flag.starts_with("-flto") || flag.starts_with("-O") ||
          flag.starts_with("-pedantic") || flag == "-g" || flag.starts_with("-ggdb") ||
@@ -333,7 +334,7 @@ class NvccReader {
                               "machine code",
                               printable(file)));
     }
-    // The compiler would treat @name as an options file.
+    // The compiler would read a file named @name as an options file.
     call_.sources.files.push_back(file.starts_with('@') ? "./" + file : file);
   }
 
@@ -438,7 +439,7 @@ class NvccReader {
         break;
       case Effect::host_options:
         for (const std::string& list : split_words(value)) {
-          // -Wl,a,b is a single flag of g++, although nvcc splits lists at commas.
+          // -Wl,a,b is a single flag for g++, although nvcc splits lists at commas.
           if (list.starts_with("-Wl,")) {
             host_option(list);
             continue;

@@ -21,19 +21,19 @@
 
 #include "rung/core/error.hpp"
 
-extern char** environ;  // NOLINT: POSIX names it so
+extern char** environ;  // NOLINT: name defined by POSIX
 
 namespace rung::emulate {
 namespace {
 
-// SIGPIPE as well: the reader of our messages may have exited (`| head -1`).
+// Includes SIGPIPE: the reader of our messages may have exited (`| head -1`).
 constexpr int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
 
 std::atomic<int> asked_to_end{0};
 
 void on_ending_signal(int signal) { asked_to_end = signal; }
 
-// Programs run on several threads, but signal handlers are per process.
+// Programs may run on several threads, but signal handlers are per process.
 std::mutex holders_mutex;
 int holders = 0;
 struct sigaction handlers_before[std::size(ending_signals)];
@@ -61,7 +61,7 @@ pid_t start(const std::vector<std::string>& command,
   environment.reserve(settings.size() + 1);
   for (std::string& one : settings) environment.push_back(one.data());
   environment.push_back(nullptr);
-  // A successful exec closes the pipe; a failed one sends errno through it.
+  // A successful exec closes the pipe; a failed exec sends errno through it.
   int failure_pipe[2];
   if (pipe2(failure_pipe, O_CLOEXEC) != 0) {
     throw Error(ErrorCode::not_available,
@@ -74,7 +74,7 @@ pid_t start(const std::vector<std::string>& command,
       const int file = open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
       if (file >= 0) dup2(file, STDERR_FILENO);
     }
-    // The child is killed if rung is killed; getppid() detects a parent that died before this call.
+    // Kills the child when rung is killed; getppid() detects that the parent died before this call.
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent) {
       execvpe(words[0], words.data(), environment.data());
     }
@@ -105,7 +105,7 @@ HeldSignals::HeldSignals() {
   action.sa_flags = SA_RESTART;
   for (std::size_t i = 0; i < std::size(ending_signals); ++i) {
     sigaction(ending_signals[i], nullptr, &handlers_before[i]);
-    // Signals that nohup or a shell's & ignores stay ignored.
+    // Signals ignored because of nohup or a shell's & stay ignored.
     if (handlers_before[i].sa_handler != SIG_IGN) sigaction(ending_signals[i], &action, nullptr);
   }
 }
@@ -118,8 +118,8 @@ HeldSignals::~HeldSignals() {
   }
 }
 
-/// Grace period in which a program that timed out reports its location, for which it reads line
-/// tables.
+/// Grace period in which a program that has timed out reports its location, for which it must read
+/// line tables.
 constexpr std::chrono::seconds time_to_tell{10};
 
 Ending run_program(const std::vector<std::string>& command,
@@ -135,7 +135,7 @@ Ending run_program(const std::vector<std::string>& command,
   Ending ending;
   int status = 0;
   bool told = false;
-  // Polls, frequently at first; a signal between two polls is not lost.
+  // Polls, at first frequently; a signal that arrives between two polls is not lost.
   for (auto pause = std::chrono::microseconds(200);;) {
     const pid_t done = waitpid(child, &status, WNOHANG);
     if (done == child) break;
@@ -148,11 +148,11 @@ Ending run_program(const std::vector<std::string>& command,
     if (seconds > 0 && !ending.timed_out &&
         std::chrono::duration<double>(now - begin).count() > seconds) {
       ending.timed_out = true;
-      kill(child, SIGALRM);  // makes it report its location and end
+      kill(child, SIGALRM);  // makes the program report its location and exit
       alarmed = now;
     }
-    // Measured from the alarm: on a loaded or suspended machine the time limit may be exceeded by
-    // any amount.
+    // Measured from the alarm, since the time limit may be exceeded by any amount on a loaded or
+    // suspended machine.
     if (ending.timed_out && now - alarmed > time_to_tell) kill(child, SIGKILL);
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 5 / 4, std::chrono::microseconds(20000));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Translates PTX of compute capability 9.0: mbarriers, bulk and tensor copies, clusters, elections.
+// Translates PTX of compute capability 9.0: mbarriers, bulk and tensor copies, clusters, elect.
 #include <algorithm>
 
 #include "rung/emulate/ptx_translator.hpp"
@@ -8,8 +8,8 @@ namespace rung::emulate {
 namespace {
 
 struct Hopper : PtxTranslator {
-  /// Translates "[reg+8]" to a location in the shared memory of this block or another of the
-  /// cluster.
+  /// Translates "[reg+8]" to a location in the shared memory of the calling block or another block
+  /// of the cluster.
   [[nodiscard]] std::string place_of(std::string_view text, bool is_shared) const {
     const std::string_view inside = text.substr(1, text.size() - 2);
     return address_by(is_shared ? "shared_place" : "generic_place", inside);
@@ -63,7 +63,7 @@ struct Hopper : PtxTranslator {
     return "";
   }
 
-  /// Returns true for copies into shared memory, which is the first state space of the name.
+  /// Returns true for copies into shared memory: its state space is the first in the name.
   [[nodiscard]] bool is_load() const {
     for (const std::string& modifier : one.modifiers) {
       if (modifier.starts_with("shared")) return true;
@@ -118,7 +118,7 @@ struct Hopper : PtxTranslator {
       list += (list.empty() ? "" : ", ") + operand(part);
     return fmt::format("::rung::ptx::coordinates({})", list);
   }
-  /// Returns true if the number of coordinates matches the instruction's dimensions.
+  /// Returns true if the number of coordinates equals the instruction's number of dimensions.
   [[nodiscard]] bool right_rank(const Box& box) const {
     return box.rank >= 1 && box.rank <= 5 && has(std::to_string(box.rank) + "d");
   }
@@ -144,7 +144,7 @@ struct Hopper : PtxTranslator {
     if (!right_rank(box)) return "";
     const std::string call = fmt::format("{}, {}, {}", box.map, box.coordinates, shared_at(1));
     if (!has("reduce")) return fmt::format("::rung::ptx::tensor_store({}, {});", call, here);
-    // Minimum and maximum are not supported, since maps do not record signedness.
+    // Minimum and maximum are not supported, since tensor maps do not record signedness.
     for (const char* name : {"add", "and", "or", "xor"}) {
       if (!has(name)) continue;
       const bool bits = std::string_view(name) != "add";
@@ -168,7 +168,8 @@ struct Hopper : PtxTranslator {
     return has("tensor") ? tensor_copy() : bulk_copy();
   }
 
-  /// Translates wgmma with f32 sums of 16- and 8-bit floats, and with s32 sums of bytes.
+  /// Translates wgmma with f32 sums of 16-bit or 8-bit float products, or with s32 sums of 8-bit
+  /// integer products.
   [[nodiscard]] std::string product() const {
     std::string shape;
     Words kinds;
@@ -234,7 +235,7 @@ struct Hopper : PtxTranslator {
                        shared_at(2), values);
   }
   [[nodiscard]] std::string fence() const {
-    // Ordinary fences order the generic proxy, but copies use the asynchronous proxy.
+    // Ordinary fences do not order the asynchronous proxy, which copies use.
     if (has("proxy") && has("async")) {
       return "::rung::simt::fence_async_proxy();";
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Translates memory order and scope of PTX instructions to the simulator's.
+// Translates the memory order and scope of PTX instructions for the simulator.
 #include "rung/emulate/ptx_order.hpp"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ std::string strong_access(const Instruction& one) {
 }
 
 std::string atomic_order(const Instruction& one) {
-  const char* order = "::rung::simt::unstated_order";  // otherwise a value of std::memory_order
+  const char* order = "::rung::simt::unstated_order";  // else: a value of std::memory_order
   if (one.has("relaxed")) order = "0";
   if (one.has("acquire")) order = "2";
   if (one.has("release")) order = "3";

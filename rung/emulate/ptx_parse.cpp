@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parser of PTX.
+// Parser of inline PTX.
 #include <cctype>
 
 #include "rung/core/error.hpp"
@@ -12,7 +12,7 @@ bool in_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$' || c == '%';
 }
 
-/// Returns the text without // and /* */ comments.
+/// Returns the text without // comments and /* */ comments.
 std::string without_comments(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -31,7 +31,7 @@ std::string without_comments(std::string_view text) {
 Instruction read_instruction(std::string_view text) {
   Instruction one;
   text = trimmed(text);
-  // A label: a name and a colon.
+  // A label is a name followed by a colon.
   std::size_t name = 0;
   while (name < text.size() && in_name(text[name])) ++name;
   if (name > 0 && name < text.size() && text[name] == ':') {
@@ -113,8 +113,8 @@ std::vector<Instruction> parse_ptx(std::string_view given) {
   const std::string text = without_comments(given);
   std::vector<Instruction> list;
   std::size_t begin = 0;
-  bool blank = true;  // no token in this instruction so far
-  int vectors = 0;    // open braces of operands
+  bool blank = true;  // the current instruction has no token so far
+  int vectors = 0;    // number of open braces in operands
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == ';') {
@@ -132,7 +132,7 @@ std::vector<Instruction> parse_ptx(std::string_view given) {
       blank = false;
     }
   }
-  // The last instruction needs no semicolon, as for the assembler.
+  // As in the assembler, the last instruction needs no semicolon.
   if (!blank) list.push_back(read_instruction(std::string_view(text).substr(begin)));
   return list;
 }

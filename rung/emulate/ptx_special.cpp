@@ -143,7 +143,7 @@ struct Translator : PtxTranslator {
     return put(at(0), fmt::format("__{}_sync({}, {})", name, mask, predicate));
   }
   [[nodiscard]] std::string matrix() const {
-    // Operands of ldmatrix are registers and the address of a row; those of stmatrix are reversed.
+    // The operands of ldmatrix are registers and a row address; stmatrix has them in reverse order.
     const bool load = one.opcode == "ldmatrix";
     std::string registers;
     for (const std::string& part : parts(one.operands.at(load ? 0 : 1))) {
@@ -177,7 +177,7 @@ struct Translator : PtxTranslator {
     if (has("bulk") || has("mbarrier")) return "";
     const std::string bytes = at(2);
     const std::string valid = one.operands.size() > 3 ? at(3) : bytes;
-    // The second address is in global memory.
+    // The second operand is an address in global memory.
     const std::string_view source = one.operands.at(1);
     return fmt::format("::rung::ptx::async_copy({}, {}, {}, {}, {});", address(0),
                        address_by("pointer", source.substr(1, source.size() - 2)), bytes, valid,

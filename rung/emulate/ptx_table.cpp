@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Table of PTX instructions and the functions of rung_cuda/ptx*.h that implement them.
 //
-// A row's form describes the operands: d is the destination and a b c d are sources of the
-// instruction's type T; w is a destination of twice the width and W such a source; u is a 32-bit
-// source, p a predicate. "d:aab" translates to put(d, function<T>(get<T>(a), get<T>(b), ...)).
+// A row's form describes the operands. d before the colon is the destination and a b c d after it
+// are sources of the instruction's type T; w is a destination of twice the width, W a source of
+// twice the width, u a 32-bit source, p a predicate. "d:aab" translates to put(d,
+// function<T>(get<T>(a), get<T>(b), ...)).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +19,7 @@ namespace rung::emulate {
 namespace {
 
 struct Row {
-  std::string_view name;  // the opcode and the modifiers that distinguish its variants
+  std::string_view name;  // opcode and the modifiers that distinguish its variants
   std::string_view form;
   std::string_view function;
 };
@@ -126,7 +127,7 @@ constexpr TypeName types[] = {
                   " is not supported (docs/emulate.md lists those that are)");
 }
 
-/// Returns the types among the modifiers, in order.
+/// Returns the types among the modifiers, in order of occurrence.
 Words types_of(const Instruction& one) {
   Words found;
   for (const std::string& modifier : one.modifiers) {
@@ -135,7 +136,7 @@ Words types_of(const Instruction& one) {
   return found;
 }
 
-/// Returns true if the instruction has the row's opcode and all its modifiers, in any order.
+/// Returns true if the instruction has this opcode and all modifiers in `name`, in any order.
 bool matches(const Instruction& one, std::string_view name) {
   std::size_t dot = std::min(name.find('.'), name.size());
   if (one.opcode != name.substr(0, dot)) return false;
@@ -176,7 +177,7 @@ std::string by_row(const Instruction& one, const Row& row, const OperandWriter& 
 
 }  // namespace
 
-// Translators of instructions with other operands than registers, in ptx_special.cpp and
+// Translators of instructions whose operands are not only registers, in ptx_special.cpp and
 // ptx_hopper.cpp. They return "" for an unknown instruction.
 std::string translate_special(const Instruction& one, const OperandWriter& operand,
                               const Words& found);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rewrites shared variables: `__shared__ float a[8], b;` in a function becomes a typedef per
-// variable and references into the running block's shared memory.
+// Rewrites shared variables: each variable of `__shared__ float a[8], b;` in a function becomes a
+// typedef and a reference into the running block's shared memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace rung::emulate {
 
 namespace {
 
-/// Stack of open braces: true if the brace belongs to a function's body.
+/// Stack of open braces; true for a brace that belongs to a function body.
 class Scopes {
  public:
   void see(const TokenStream& tokens, std::size_t i) {
@@ -31,7 +31,7 @@ class Scopes {
   std::vector<bool> in_body_;
 };
 
-/// Returns the first specifier of the declaration at `at`.
+/// Returns the first specifier of the declaration that contains token `at`.
 std::size_t first_of_declaration(const TokenStream& tokens, std::size_t at) {
   std::size_t i = at;
   while (i > 0) {
@@ -55,7 +55,7 @@ struct Declarator {
   bool unbounded;  // name[]: dynamic shared memory
 };
 
-/// Returns the names declared by begin .. semicolon-1.
+/// Returns the names declared by tokens [begin, semicolon).
 std::vector<Declarator> declarators(const TokenStream& tokens, std::size_t begin,
                                     std::size_t semicolon) {
   std::vector<Declarator> found;
@@ -100,7 +100,7 @@ std::size_t semicolon_of(const TokenStream& tokens, std::size_t at) {
   return at;
 }
 
-/// Rejects `extern __shared__ s[];`, for which g++'s message would refer to the rewritten source.
+/// Rejects `extern __shared__ s[];`, about which g++'s message would refer to the rewritten source.
 void require_type(const TokenStream& tokens, std::size_t begin, const Declarator& one) {
   constexpr std::string_view no_types[] = {"extern",   "static",        "__rung_shared__", "const",
                                            "volatile", "__attribute__", "alignas"};
@@ -132,8 +132,8 @@ void rewrite_declaration(TokenStream& tokens, std::size_t word, bool in_function
 
   const bool dynamic = names.front().unbounded;
   if (!in_function && !dynamic) {
-    // File-scope variables become thread-local to OS threads, which is correct only for blocks that
-    // run one after another.
+    // A file-scope variable becomes local to OS threads, which is correct only if their blocks run
+    // one after another.
     tokens.replace(word, tokens[word - 1].is("static") ? "thread_local" : "static thread_local");
     return;
   }
@@ -184,7 +184,7 @@ void rewrite_shared(TokenStream& tokens) {
 
 namespace {
 
-/// Registers constant variables of a namespace: kernels may only read them.
+/// Registers namespace-scope constant variables, which kernels may only read.
 void register_constants(TokenStream& tokens, std::size_t begin) {
   if (begin > 0 && tokens[begin - 1].is(">")) return;  // templates declare many variables or none
   const std::size_t semicolon = semicolon_of(tokens, begin);
@@ -202,7 +202,7 @@ void register_constants(TokenStream& tokens, std::size_t begin) {
 void rewrite_constants(TokenStream& tokens) {
   std::vector<std::size_t> words;
   bool across_files = false;
-  std::vector<bool> braces;  // per open brace: true if it and all enclosing braces are namespaces
+  std::vector<bool> braces;  // per open brace: true if it and all enclosing braces open namespaces
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i].is("{")) {
       braces.push_back((braces.empty() || braces.back()) && opens_namespace(tokens, i));
@@ -211,7 +211,7 @@ void rewrite_constants(TokenStream& tokens) {
     }
     if (!tokens[i].is("__rung_constant__")) continue;
     const std::size_t begin = first_of_declaration(tokens, i);
-    bool local = true;  // internal linkage unless stated
+    bool local = true;  // internal linkage, unless a constant is declared extern
     bool defined = braces.empty() || braces.back();
     for (std::size_t at = begin; at < tokens.size(); ++at) {
       const Token& token = tokens[at];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits a preprocessed source into tokens, and prints them.
+// Tokenizes a preprocessed source, and prints it with edits.
 #include "rung/emulate/token.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool starts_word(char c) { return in_word(c) && !is_digit(c); }
 
-/// A line marker "# 12 "file" 1 3": source location of the following line.
+/// A line marker "# 12 "file" 1 3": source location of the line that follows.
 struct LineMarker {
   int line = 0;
   std::string_view file;
@@ -63,8 +63,8 @@ std::string_view line_at(std::string_view text, std::size_t begin) {
   return text.substr(begin, std::min(text.find('\n', begin), text.size()) - begin);
 }
 
-/// Returns the end of the system header whose marker ends at `end`: the position where its includer
-/// continues.
+/// Returns the end of the system header whose marker ends at `end`: the position at which the
+/// including file continues.
 std::size_t end_of_header(std::string_view text, std::size_t end) {
   while (end < text.size()) {
     const std::string_view line = line_at(text, end + 1);
@@ -75,19 +75,19 @@ std::size_t end_of_header(std::string_view text, std::size_t end) {
   return std::min(end, text.size());
 }
 
-/// Returns true for lines that cannot be joined with others, such as a #pragma.
+/// Returns true for lines that cannot be joined with others: directives such as #pragma.
 bool is_directive(std::string_view line) {
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
   return line.starts_with('#');
 }
 
-/// Joins lines that the preprocessor has split by markers around macros of system headers. Only
-/// whole headers then count as system code.
+/// Joins lines that the preprocessor has split with markers around macros of system headers, so
+/// that only whole headers count as system code.
 std::string join_lines(std::string_view text) {
   std::string joined;
   joined.reserve(text.size());
   std::string_view file;
-  int line = 0;  // number of the next output line
+  int line = 0;  // line number of the next output line
   bool after_directive = false;
   for (std::size_t at = 0; at < text.size();) {
     const std::string_view one = line_at(text, at);
@@ -148,8 +148,8 @@ class Scanner {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
   }
 
-  /// Returns the length of \u00e4 or \U000000e4, by which the preprocessor spells non-ASCII
-  /// letters.
+  /// Returns the length of a name \u00e4 or \U000000e4, with which the preprocessor spells a
+  /// non-ASCII letter; 0 if there is none.
   [[nodiscard]] std::size_t letter_bytes() const {
     if (peek() != '\\' || (peek(1) != 'u' && peek(1) != 'U')) return 0;
     const std::size_t bytes = peek(1) == 'u' ? 6 : 10;
@@ -166,7 +166,7 @@ class Scanner {
     if (is_digit(c) || (c == '.' && is_digit(peek(1)))) return scan_number();
     if (c == '"') return scan_quoted('"', TokenKind::string);
     if (c == '\'') return scan_quoted('\'', TokenKind::character);
-    // Only operators that the rewriter would otherwise misread as two.
+    // Only operators that the rewriter would misread as two operators.
     for (const std::string_view two : {"::", "->", "<<", ">>", "<=", ">=", "==", "&&", "||"}) {
       if (text_.substr(at_).starts_with(two)) {
         at_ += 2;
@@ -209,7 +209,7 @@ class Scanner {
   }
 
   TokenKind scan_number() {
-    // A preprocessing number: exponents have signs, digits may be separated by '.
+    // A preprocessing number: exponents may have signs, and ' may separate digits.
     while (in_word(peek()) || peek() == '.' || (peek() == '\'' && in_word(peek(1)))) {
       const char c = peek();
       ++at_;
@@ -224,7 +224,7 @@ class Scanner {
       if (text_[at_] == '\\') ++at_;
     }
     at_ = std::min(at_ + 1, text_.size());
-    while (in_word(peek())) ++at_;  // the suffix of a literal operator
+    while (in_word(peek())) ++at_;  // suffix of a user-defined literal
     return kind;
   }
 
@@ -241,14 +241,15 @@ std::string with_letters(std::string_view name) {
     const std::size_t bytes = name.front() != '\\' ? 1 : name[1] == 'u' ? 6 : 10;
     std::uint32_t code = 0;
     if (bytes > 1) std::from_chars(name.data() + 2, name.data() + bytes, code, 16);
-    constexpr std::uint32_t ascii = 0x80;  // not a letter: left for the compiler to reject
+    constexpr std::uint32_t ascii = 0x80;  // ASCII characters are not letters; the compiler rejects
+                                           // their names
     text += code < ascii ? std::string(name.substr(0, bytes)) : utf8(code);
     name.remove_prefix(bytes);
   }
   return text;
 }
 
-/// Returns the source with its names as written.
+/// Returns the source with non-ASCII names in UTF-8, as written by the user.
 std::string with_letters_in_names(std::string text) {
   if (text.find("\\u") == std::string::npos && text.find("\\U") == std::string::npos) return text;
   std::string result;
@@ -283,7 +284,7 @@ SourceLine TokenStream::line_of(std::size_t i) const {
   for (std::size_t back = std::min(i, tokens_.size() - 1) + 1; back > 0; --back) {
     const Token& token = tokens_[back - 1];
     if (token.kind != TokenKind::verbatim) continue;
-    // A system header ends at the marker at which its includer continues.
+    // A system header ends at the marker at which the including file continues.
     LineMarker marker;
     if (!parse_marker(token.text, marker) || marker.system) continue;
     const char* begin = token.text.data() + token.text.size() + 1;

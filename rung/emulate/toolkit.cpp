@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the toolkit folder. Its libraries are linker scripts that name stubs: shared libraries
-// without code, with the symbols of rung's libraries and an absolute path as SONAME. Any linker can
-// link a program with them, and the program finds the libraries without an rpath.
+// without code, which have the symbols of rung's libraries and an absolute path as SONAME. Any
+// linker can link a program with these stubs, and the program finds rung's libraries without an
+// rpath.
 #include "rung/emulate/toolkit.hpp"
 
 #include <fcntl.h>
@@ -46,7 +47,8 @@ fs::path cache_folder() {
   return folder;
 }
 
-/// Returns a text that identifies the folder's contents: a different text requires rewriting it.
+/// Returns a text that identifies the folder's contents: if it differs, the folder must be
+/// rewritten.
 std::string stamp_of(const Home& home) {
   std::string stamp = fmt::format("{} {} {}\n", toolkit_version(), home.program, home.include);
   for (const char* name : stubbed) {
@@ -64,7 +66,7 @@ void run(const std::vector<std::string>& command, const std::string& folder) {
               fmt::format("nvcc: {} has failed: {}", command.front(), read_file(errors)));
 }
 
-/// Returns assembly that defines the exported symbols of a library with their types and sizes.
+/// Returns assembly that defines a library's exported symbols with their types and sizes.
 std::string stub_source(const std::string& symbols) {
   std::string text, data, thread;
   std::set<std::string> known;
@@ -101,7 +103,7 @@ void write_text(const fs::path& path, const std::string& text) {
 }
 
 void write_stub(const Home& home, const char* name, const std::string& folder) {
-  // Includes the ABI version, as the loader looks it up.
+  // Includes the ABI version in the file name, as the loader searches for it.
   std::string library = fmt::format("{}/{}.{}", home.libraries, name, RUNG_VERSION_MAJOR);
   if (!fs::exists(library)) library = fmt::format("{}/{}", home.libraries, name);
   const std::string symbols = folder + "/symbols", source = folder + "/stub.s";
@@ -145,7 +147,7 @@ void write_folder(const Home& home, const std::string& folder, const std::string
   fs::permissions(root / "bin/nvcc", fs::perms::owner_all | fs::perms::group_read |
                                          fs::perms::group_exec | fs::perms::others_read |
                                          fs::perms::others_exec);
-  fs::create_directories(root / "nvvm/libdevice");  // CMake looks for it
+  fs::create_directories(root / "nvvm/libdevice");  // required by CMake
   fs::create_directories(root / "include");
   fs::create_directory_symlink(home.include + "/rung", root / "include/rung");
   for (const auto& one : fs::directory_iterator(home.include + "/rung/emulate/include")) {
@@ -169,7 +171,7 @@ std::string toolkit_folder() {
       cache / fmt::format("cuda-{:016x}", std::hash<std::string>()(home.libraries + home.program));
   const std::string stamp = stamp_of(home);
   if (read_file(folder / "stamp") == stamp) return folder;
-  // Lock: concurrent compilers of a build wait for the first one.
+  // Lock, so that concurrent compilers of a build wait for the first.
   const int lock = open((folder.string() + ".lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
   if (lock >= 0) flock(lock, LOCK_EX);
   if (read_file(folder / "stamp") != stamp) {

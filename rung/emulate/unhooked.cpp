@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merges the assembly of the two versions of a source. Parses g++'s output format: one label,
-// directive or instruction per line.
+// Merges the assembly of the two versions of a source. The parser expects g++'s output format: one
+// label, directive or instruction per line.
 #include "rung/emulate/unhooked.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ constexpr std::string_view suffix = ".unhooked";
 
 bool is_name(char c) { return in_word(c) || c == '.' || c == '$'; }
 
-/// A line, split into its first word and the rest.
+/// A line of assembly, split into its first word and the rest.
 struct Line {
   std::string_view text, word, rest;
   explicit Line(std::string_view line) : text(line) {
@@ -29,7 +29,7 @@ struct Line {
     word = line.substr(begin, end - begin);
     rest = line.substr(std::min(line.find_first_not_of(" \t", end), line.size()));
   }
-  /// Returns the name of a label, or "".
+  /// Returns the name of a label; "" if the line is not a label.
   [[nodiscard]] std::string_view label() const {
     const bool is = word.size() > 1 && word.back() == ':' && word.data() == text.data();
     return is ? word.substr(0, word.size() - 1) : std::string_view();
@@ -59,13 +59,13 @@ void for_each_line(std::string_view text, F f) {
   }
 }
 
-/// Symbols defined by a version.
+/// Symbols defined by one version.
 struct Symbols {
   std::unordered_set<std::string_view> functions, objects;
   std::unordered_set<std::string_view> writable;  // writable objects
   std::unordered_set<std::string_view> visible;   // global symbols
   std::unordered_set<std::string_view> shared;    // symbols in COMDAT sections
-  // Numbers of .file directives, by the directive's arguments.
+  // Numbers of .file directives, keyed by the directive's file name.
   std::unordered_map<std::string_view, std::string_view> files;
   int last_file = 0;
 };
@@ -164,7 +164,7 @@ class Joiner {
     out_ += '\n';
   }
 
-  /// Adds a section. Functions are moved out of COMDAT groups.
+  /// Adds a section directive. Functions are moved out of COMDAT groups.
   void add_section(const Line& line) {
     const std::string_view name = line.name();
     if (line.rest.ends_with(",comdat")) alone_.insert(name);
@@ -176,7 +176,7 @@ class Joiner {
       if (const std::size_t group = flags.rfind("progbits,"); group != std::string::npos) {
         std::erase(flags, 'G');
         std::string kept = flags.substr(0, flags.find(",@progbits") + 10);
-        // "aMS",@progbits,1: keeps the entity size of mergeable sections.
+        // "aMS",@progbits,1: mergeable sections keep their entity size.
         if (flags.find('M') < flags.find(",@")) kept += "," + flags.substr(kept.size() + 1, 1);
         flags = kept;
       }
@@ -202,8 +202,8 @@ class Joiner {
     return at != numbers_.end() ? at->second : std::string(number);
   }
 
-  /// Adds text with renamed local labels, numbered constants, and renamed functions in calls and
-  /// definitions.
+  /// Adds text with renamed local labels and numbered constants and, if `functions`, renamed
+  /// functions, for calls and definitions.
   void rename(std::string_view text, bool functions) {
     for (std::size_t i = 0; i < text.size();) {
       if (!is_name(text[i])) {
@@ -224,7 +224,8 @@ class Joiner {
     return !dropped_.contains(object) && !object.starts_with("DW.ref.");
   }
 
-  /// Adds a table of address pairs, and a constructor that registers it with the runtime.
+  /// Adds a table of address pairs (hooked, unhooked), and a constructor that registers it with the
+  /// runtime.
   void add_table() {
     std::vector<std::string_view> both;
     for (const std::string_view one : own_.functions) {
@@ -249,7 +250,7 @@ class Joiner {
   bool dropping_ = false, constructors_ = false;
   std::unordered_set<std::string_view> dropped_;  // objects defined by the hooked version
   std::unordered_set<std::string_view> alone_;    // former COMDAT sections
-  std::unordered_map<std::string_view, std::string> numbers_;  // of files
+  std::unordered_map<std::string_view, std::string> numbers_;  // new file numbers, by file number
 };
 
 }  // namespace

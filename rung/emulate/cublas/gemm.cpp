@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLAS general matrix products: single, strided-batched, and batched by pointers.
+// cuBLAS general matrix products: single, strided-batched, and batched with pointer arrays.
 #include "rung/emulate/cublas/product.hpp"
 
 namespace rung::cublas {
 namespace {
 
-/// Matrix argument of a product.
+/// A matrix argument of a product.
 struct Given {
   const void* data;
   cudaDataType type;
@@ -30,7 +30,7 @@ Batched batched(const Given& given, cublasOperation_t op, bool by_pointers) {
   return all;
 }
 
-/// Returns the memory of the matrices; for a batch of pointers, that of the array of pointers.
+/// Returns the memory of the matrices; for a batch of pointers, the memory of the pointer array.
 Operand operand(const char* name, const Given& given, long long rows, long long columns,
                 const Shape& shape, bool writes = false) {
   if (shape.by_pointers) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLAS: the handle, names of statuses, copies between host and device.
+// cuBLAS: the handle, names of status codes, copies between host and device.
 #include "rung/emulate/cublas/call.hpp"
 
 using rung::cublas::Call;
@@ -40,7 +40,7 @@ cublasStatus_t status_of(cudaError_t error) {
   return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_MAPPING_ERROR;
 }
 
-/// Copies `n` elements from x to y with strides incx and incy.
+/// Copies `n` elements of `size` bytes from x to y with strides incx and incy.
 cublasStatus_t copy_vector(long long n, long long size, const void* x, long long incx, void* y,
                            long long incy, cudaMemcpyKind kind, const cudaStream_t* stream) {
   if (incx <= 0 || incy <= 0 || size <= 0) return CUBLAS_STATUS_INVALID_VALUE;

@@ -8,7 +8,7 @@ struct cublasLtContext {};
 
 namespace {
 
-/// Location of an attribute in its descriptor; null for an unknown attribute.
+/// Location of an attribute in its descriptor; `at` is null for an unknown attribute.
 struct Field {
   void* at = nullptr;
   size_t bytes = 0;
@@ -190,7 +190,7 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t prefer
   delete preference;
   return CUBLAS_STATUS_SUCCESS;
 }
-/// Accepts all preferences and stores none: the only algorithm needs no workspace.
+/// Accepts every preference and stores none: the only algorithm needs no workspace.
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                     cublasLtMatmulPreferenceAttributes_t attribute,
                                                     const void* value, size_t bytes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cublasLtMatmul: the product with its epilogue, and reductions over its result.
+// cublasLtMatmul: the product with its epilogue, and reductions over the result.
 #include "cublasLt.h"
 #include "rung/emulate/cublas/element.hpp"
 #include "rung/emulate/cublas/product.hpp"
@@ -13,7 +13,7 @@ struct Layouts {
   const Layout &a, &b, &c, &d;
 };
 
-/// Bits of a cublasLt epilogue's number.
+/// Bits of the number that denotes a cublasLt epilogue.
 constexpr unsigned relu = 2, bias = 4, relu_gradient = 8, bias_gradient = 16, gelu = 32,
                    gelu_gradient = 64, aux = 128, sum_of_a = 256, sum_of_b = 512;
 
@@ -34,7 +34,8 @@ bool is_sound(const Layout& layout) {
   return layout.ld >= along && layout.batches >= 1;
 }
 
-/// Describes the product except for its pointers. Returns an error for unsupported types.
+/// Sets all of `product` except pointers, and the type of the sums. Returns an error for
+/// unsupported types.
 cublasStatus_t describe(const Operation& operation, const Layouts& of, Product& product,
                         cudaDataType& sums) {
   const auto rows = [](const Layout& one, int op) {
@@ -157,8 +158,8 @@ float element(const Batched& of, long long batch, long long i, long long j) {
   return get<float>(of.type, of.first, at);
 }
 
-/// Computes the part of the epilogue behind the product: sums over the result's columns or over the
-/// inner index of A or B, signs of ReLU, and the maximum.
+/// Computes the parts of the epilogue that follow the product: sums over the result's columns or
+/// over the inner index of A or B, signs of ReLU, and the maximum.
 cublasStatus_t follow(const Call& call, const Operation& operation, const Product& p) {
   const Epilogue& e = p.epilogue;
   const unsigned is = operation.epilogue;
@@ -179,7 +180,7 @@ cublasStatus_t follow(const Call& call, const Operation& operation, const Produc
     });
   }
   if (status == CUBLAS_STATUS_SUCCESS && (is & relu) != 0 && e.aux != nullptr) {
-    // One bit per row.
+    // One bit per row of the result.
     const int bytes = (p.m + 7) / 8;
     status = for_each(call, bytes, p.n * p.batches, [=](long long byte, long long column) {
       const long long j = column % p.n, batch = column / p.n;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLAS level 3, except general products. Each thread computes one element, or one column or row
-// if elements depend on their predecessors.
+// cuBLAS level 3, except general products. Each thread computes one element or, if elements depend
+// on each other, one column or row.
 #include "rung/emulate/cublas/call.hpp"
 #include "rung/emulate/cublas/triangle.hpp"
 
@@ -89,7 +89,7 @@ cublasStatus_t syrk(const Call& call, cublasFillMode_t fill, cublasOperation_t o
   });
 }
 
-/// Validates arguments of trsm and trmm, in which op(A) is left or right of B.
+/// Validates the arguments of trsm and trmm, in which op(A) is to the left or right of B.
 template <class T>
 cublasStatus_t check_triangle(const Call& call, cublasSideMode_t side, cublasOperation_t op,
                               long long m, long long n, const T* alpha, const T* a, long long lda,
@@ -106,7 +106,7 @@ cublasStatus_t check_triangle(const Call& call, cublasSideMode_t side, cublasOpe
   return fine ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
-/// Returns column or row `i` of a matrix.
+/// Returns column `i` of a matrix or, if not `column`, row `i`.
 template <class T>
 Vector<T> line(T* matrix, long long ld, bool column, long long i) {
   return column ? Vector<T>(matrix + i * ld, 1, 1) : Vector<T>(matrix + i, 1, ld);
@@ -118,7 +118,7 @@ cublasStatus_t trsm(const Call& call, cublasSideMode_t side, cublasFillMode_t fi
                     const T* alpha, const T* a, long long lda, T* b, long long ldb) {
   const cublasStatus_t status = check_triangle(call, side, op, m, n, alpha, a, lda, b, ldb, b, ldb);
   if (status != CUBLAS_STATUS_SUCCESS || m == 0 || n == 0) return status;
-  // Solves X op(A) = B as op(A)' X' = B', whose columns are the rows of B.
+  // Solves X op(A) = B as op(A)' X' = B'; the columns of B' are the rows of B.
   const bool left = side == CUBLAS_SIDE_LEFT;
   const Triangle<T> given(a, lda, op, fill, diagonal);
   const Triangle<T> triangle = left ? given : given.transposed();

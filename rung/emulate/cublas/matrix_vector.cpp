@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLAS level 2: matrices and vectors. Each thread computes one element, or solves one system of
-// equations.
+// cuBLAS level 2: matrix-vector operations. Each thread computes one element, or solves one system
+// of equations.
 #include "rung/emulate/cublas/call.hpp"
 #include "rung/emulate/cublas/triangle.hpp"
 
 namespace rung::cublas {
 namespace {
 
-/// Computes y = alpha A x + beta y, where at(i, j) returns an element of A with `columns` columns.
+/// Computes y = alpha A x + beta y, where at(i, j) returns an element of A (rows x columns).
 template <class T, class At>
 cublasStatus_t times_vector(const Call& call, long long rows, long long columns,
                             const Scalar<T>& alpha, const Vector<const T>& x, const Scalar<T>& beta,

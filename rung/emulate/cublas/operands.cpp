@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validates the arrays of a call before its kernel runs, so that a finding names the argument and
-// the line of the call, not a line of a kernel that is not the program's.
+// Validates the arrays of a library call before its kernel runs, so that a finding names the
+// argument and the line of the program's call instead of a line in the library's kernel.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -25,8 +25,8 @@ void report(const Call& call, record::Kind kind, std::string message, const char
   record::add(finding);
 }
 
-/// Returns the number of bytes of registered memory from `begin` on, at least `enough` if there are
-/// as many; 0 if there are none. Adjacent mappings are joined.
+/// Returns the number of bytes of contiguous registered memory from `begin` on, at least `enough`
+/// if that many exist; 0 if `begin` is not registered. Adjacent mappings are joined.
 long long bytes_from(const void* begin, long long enough) {
   const char* at = static_cast<const char*>(begin);
   const char* const end = at + enough;
@@ -69,7 +69,7 @@ bool accessible(const Call& call, const Operand& one) {
 }  // namespace
 
 bool accessible(const Call& call, std::initializer_list<Operand> operands) {
-  // Memory of a captured graph may be allocated only when the graph runs.
+  // Memory of a captured graph may not be allocated before the graph runs.
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   if (call.stream != nullptr) cudaStreamIsCapturing(call.stream, &capture);
   if (capture != cudaStreamCaptureStatusNone) return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel of all general matrix products. Each thread computes 8 x 8 sums, since accesses dominate
-// the time on the simulated GPU: 16 accesses per 64 multiplications.
+// the run time on the simulated GPU: 16 accesses per 64 multiplications.
 #include "rung/emulate/cublas/product.hpp"
 
 #include "rung/emulate/cublas/element.hpp"
@@ -9,7 +9,7 @@ namespace rung::cublas {
 namespace {
 
 constexpr int side = 8;        // block extent in threads
-constexpr int per_thread = 8;  // rows and columns per thread, `side` apart
+constexpr int per_thread = 8;  // rows and columns per thread, at a distance of `side`
 constexpr int tile = side * per_thread;
 
 template <class Sum>
@@ -36,7 +36,7 @@ float gelu_slope(float x, float& value) {
   return 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * root * (1 + 3 * cubic * x * x);
 }
 
-/// Applies the epilogue to `sum`, alpha op(A) op(B) + beta C at row i and column j.
+/// Applies the epilogue to `sum` = alpha op(A) op(B) + beta C at row i and column j.
 float finish(const Epilogue& e, float sum, long long i, long long j, long long batch) {
   if (e.bias != nullptr) sum += get<float>(e.bias_type, e.bias, i + batch * e.bias_stride);
   const long long at = i + j * e.aux_ld + batch * e.aux_stride;
@@ -63,8 +63,8 @@ float finish(const Epilogue& e, float sum, long long i, long long j, long long b
   return value * scale(e.scale_d);
 }
 
-/// Accumulates the thread's rows i, i + side, ... and columns j, j + side, ...; `full`: no bounds
-/// checks.
+/// Accumulates the thread's rows i, i + side, ... and columns j, j + side, ... `full`: without
+/// bounds checks.
 template <bool full, class Sum, class A, class B>
 void accumulate(const Product& p, const A* a, const B* b, int rows, int columns,
                 Sum (&sums)[per_thread][per_thread]) {
@@ -114,7 +114,7 @@ void multiply_tile(const Product& p, const Factor<Sum>& alpha, const Factor<Sum>
         accumulate<false>(p, a, b, rows, columns, sums);
       }
     }
-    // Pointers have a single static type; the element type is a run-time value.
+    // Pointers have one static type, while the element type is a run-time value.
     const auto base = [&](const Batched& of) {
       return with_type<Sum>(of.type, of.first, [&](auto* first) -> void* {
         return of.matrix<std::remove_cvref_t<decltype(*first)>>(batch);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLAS level 1: reductions over vectors, each by one warp.
+// cuBLAS level 1: reductions over vectors, one warp each.
 #include "rung/emulate/cublas/call.hpp"
 
 namespace rung::cublas {
@@ -29,13 +29,13 @@ T magnitude(T value) {
 float magnitude(float2 value) { return magnitude(value.x) + magnitude(value.y); }
 double magnitude(double2 value) { return magnitude(value.x) + magnitude(value.y); }
 
-// A host variable is not kernel memory, so the write to it is not recorded.
+// Excluded from recording: a host variable is not memory that kernels may access.
 template <class T>
 RUNG_UNSEEN __attribute__((noinline)) void write_to_host(T* to, T value) {
   *to = value;
 }
 
-/// Runs `find` on one warp. All lanes return the same result.
+/// Runs `find` in one warp. All lanes must return the same result.
 template <class T, class Result, class Find>
 cublasStatus_t reduce(const Call& call, long long n, std::initializer_list<Operand> operands,
                       Result* result, const Find& find) {
@@ -78,7 +78,7 @@ cublasStatus_t dot(const Call& call, long long n, const T* x, long long incx, co
                    });
 }
 
-/// Computes the norm, scaled by the largest element so that no square overflows.
+/// Computes the norm of the vector scaled by its largest element, so that no square overflows.
 template <class T, class Real>
 cublasStatus_t nrm2(const Call& call, long long n, const T* x, long long incx, Real* result) {
   if (incx <= 0) n = 0;
@@ -113,7 +113,7 @@ cublasStatus_t asum(const Call& call, long long n, const T* x, long long incx, R
   });
 }
 
-/// Returns the 1-based first index of the element with the largest or smallest magnitude.
+/// Returns the 1-based index of the first element with the largest or smallest magnitude.
 template <class T, class Index>
 cublasStatus_t extreme(const Call& call, long long n, const T* x, long long incx, Index* result,
                        bool largest) {
