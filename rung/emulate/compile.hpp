@@ -8,8 +8,7 @@
 namespace rung::emulate {
 
 struct Sources {
-  std::vector<std::string> files;         // .cu files are compiled; .cpp, .c, .o and .a are passed
-                                          // through
+  std::vector<std::string> files;         // .cu; .cpp, .c, .o and .a are passed through
   std::vector<std::string> include;       // folders
   std::vector<std::string> definitions;   // NAME or NAME=VALUE
   std::vector<std::string> options;       // further compiler options: -O3, -std=, -fopenmp
@@ -23,8 +22,7 @@ struct Sources {
   bool all_cuda = false;                  // all files are CUDA sources, whatever their suffix
   bool twice = false;                     // each function in two versions, with and without hooks
   bool stands_alone = false;              // objects embed their sources; set by build()
-  bool host_plain = false;                // C++ sources are compiled with the user's options only,
-                                          // as by nvcc
+  bool host_plain = false;                // C++ sources get only the user's options, as by nvcc
   bool verbose = false;                   // print each command
 };
 

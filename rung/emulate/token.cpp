@@ -241,8 +241,7 @@ std::string with_letters(std::string_view name) {
     const std::size_t bytes = name.front() != '\\' ? 1 : name[1] == 'u' ? 6 : 10;
     std::uint32_t code = 0;
     if (bytes > 1) std::from_chars(name.data() + 2, name.data() + bytes, code, 16);
-    constexpr std::uint32_t ascii = 0x80;  // ASCII characters are not letters; the compiler rejects
-                                           // their names
+    constexpr std::uint32_t ascii = 0x80;  // not a letter: left for the compiler to reject
     text += code < ascii ? std::string(name.substr(0, bytes)) : utf8(code);
     name.remove_prefix(bytes);
   }

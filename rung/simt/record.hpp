@@ -79,8 +79,8 @@ RUNG_API const char* to_string(Space space);
 /// Array that a finding concerns, as far as known from the launching program.
 struct Object {
   std::string name;                  // "tile"; "": unknown
-  std::string type;                  // element type of the array, or target type of the pointer;
-                                     // mangled until end()
+  std::string type;                  // element type, or target type of a pointer; mangled until
+                                     // end()
   std::size_t element_bytes = 0;     // 0: unknown
   std::vector<std::size_t> extents;  // of the array, by dimension; empty: unknown
   std::uint64_t bytes = 0;           // of the whole array
@@ -152,8 +152,7 @@ struct PartlyRecorded {
 struct Report {
   std::vector<Finding> findings;                // in order of first occurrence
   std::vector<Kernel> kernels;                  // in order of first launch
-  std::vector<PartlyRecorded> partly_recorded;  // filled in by the code that selects the launches
-                                                // to record
+  std::vector<PartlyRecorded> partly_recorded;  // set by the code that selects launches
 };
 
 /// Begins a session. Throws Error(internal) if one is active.

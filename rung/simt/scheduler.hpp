@@ -240,12 +240,9 @@ class Worker {
   std::uint64_t clock_reads_ = 0;
   std::uint64_t digest_ = 0;  // hash of the sleepers' stacks and clock_reads_ after the last round
   std::chrono::steady_clock::time_point still_since_;  // the first round with that digest
-  std::uint64_t releases_ = 0;                         // number of releases of barriers and
-                                                       // collectives
-  std::vector<Thread*> asleep_;                        // threads that yielded; resumed when all
-                                                       // others wait
-  std::vector<Thread*> in_step_;                       // threads in keep_step(); resumed before the
-                                                       // sleeping ones
+  std::uint64_t releases_ = 0;                         // releases of barriers and collectives
+  std::vector<Thread*> asleep_;                        // yielded; resumed when all others wait
+  std::vector<Thread*> in_step_;                       // in keep_step(); resumed before sleepers
 
   std::vector<Thread*> ready_;  // ring buffer; indices run freely and are masked on access
   std::uint64_t ready_begin_ = 0, ready_end_ = 0, ready_mask_ = 0;

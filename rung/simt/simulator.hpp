@@ -48,8 +48,7 @@ struct Launch {
   /// Bytes of shared_room in use so far, if known; null: all.
   const std::size_t* shared_in_use = nullptr;
   void* data = nullptr;  // private data of the launcher; kernels read it as launch_data
-  std::string (*name)(const void* data) = nullptr;  // returns the kernel's name, if `kernel` is not
-                                                    // a function
+  std::string (*name)(const void* data) = nullptr;  // kernel name, if `kernel` is not a function
   /// Returns an address that identifies the kernel after it has run; null: `kernel` identifies it.
   const void* (*identity)(const void* data) = nullptr;
   /// Called when all threads poll without a change. Returns true if an agent outside the kernel may

@@ -58,8 +58,7 @@ struct Warpgroup {
   struct Member {
     std::int64_t issued = 0;
     std::int64_t collected = 0;
-    std::vector<std::int64_t> groups;  // per committed group: the number of products issued before
-                                       // its end
+    std::vector<std::int64_t> groups;  // per committed group: number of products up to its end
     std::vector<SumPlaces> sums;       // sums of each product that the thread has not waited for
     std::vector<Registers> written;    // registers written since the thread's last wgmma.fence
     bool fenced = false;

@@ -69,8 +69,7 @@ struct Update {
   std::string target;               // "bins[b]"
   std::string operation;            // "Add", "Max" ...; "": no atomic function exists
   std::string operand;              // "1"
-  const Statement* load = nullptr;  // earlier statement that loads the element; null: `statement`
-                                    // itself
+  const Statement* load = nullptr;  // preceding load of the element; null: in `statement`
 };
 /// Returns the update that the statement performs; nullopt if its operand also reads the array,
 /// unless `elsewhere`.

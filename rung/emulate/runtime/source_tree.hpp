@@ -47,8 +47,7 @@ class SourceTree {
 
   struct Spot {
     const Function* function = nullptr;    // null: the line is outside of any function
-    const Statement* statement = nullptr;  // a simple statement, or one with the access in its
-                                           // header
+    const Statement* statement = nullptr;  // simple, or with the access in its header
   };
   /// Returns the statement in this line; if there are several, the one that mentions the array.
   [[nodiscard]] Spot find(int line, std::string_view array) const;

@@ -95,8 +95,7 @@ class BlockSampling {
     Position position;
     std::uint64_t addresses;
   };
-  std::unordered_map<std::uint64_t, Member> members_;  // recorded inner blocks, by linear block
-                                                       // index
+  std::unordered_map<std::uint64_t, Member> members_;  // recorded inner blocks, by linear index
   Position first_{};                                   // position of the first recorded inner block
   BlockFingerprint first_did_;
   std::uint64_t slope_[axes] = {};

@@ -45,8 +45,7 @@ struct Counters {
   std::uint64_t constant_bytes = 0;
   std::uint64_t constant_rounds = 0;   // distinct addresses, summed over requests
   std::uint64_t texture_requests = 0;  // texture fetches
-  std::uint64_t local_requests = 0;    // accesses to arrays of a thread that do not fit in
-                                       // registers
+  std::uint64_t local_requests = 0;    // accesses to thread arrays that do not fit in registers
   std::uint64_t local_bytes = 0;       // bytes read and written by local requests
   std::uint64_t active_lanes = 0;      // summed over the requests above
   std::uint64_t barriers = 0;          // warp arrivals at block barriers

@@ -44,8 +44,7 @@ struct LaneExchanges {
   struct Skip {
     LaneCall call;
     bool barrier = false;  // a block barrier at which the warp's other lanes arrived
-    bool fresh = true;     // the list that shows the path of the missing lanes has not been
-                           // processed
+    bool fresh = true;     // the list with the missing lanes' path is not yet processed
     std::uint32_t callers = 0, missing = 0;
     std::vector<std::uint16_t> sites;  // sites of the missing lanes that no caller has reached
   };

@@ -107,8 +107,7 @@ void Recorder::check_flights(const BlockRecord& block, const WarpRecord& warp, R
                      static_cast<std::uint32_t>(warp_lanes);
   const std::uint32_t clock = warp.clock + request.step.clock;
   const std::size_t bytes = std::size_t{1} << request.step.log_size;
-  const bool early = request.copy != 0 || is_by_engine(access);  // checked immediately, not from a
-                                                                 // list
+  const bool early = request.copy != 0 || is_by_engine(access);  // not checked from a list
   request.spread();
   for (const Flight& flight : block.flights) {
     if (reads && !flight.writes) continue;

@@ -76,8 +76,7 @@ struct WarpRecord {
   std::unique_ptr<LaneExchanges> exchanges;  // null: no mask has named an absent lane so far
   Step* cursors[32] = {};
   std::uintptr_t entered[32] = {};  // per lane: entered basic block that is not yet recorded
-  std::uint16_t together = 0;       // basic block of all lanes if they are convergent; 0: see
-                                    // `stands`
+  std::uint16_t together = 0;       // basic block of all lanes, if convergent; 0: see `stands`
   // Per lane: the last basic block that it entered, and the lowest lane that entered it in the same
   // step.
   struct Stand {
@@ -415,8 +414,7 @@ class Recorder {
   BlockRecord* block_ = nullptr;
   WarpRecord* warp_ = nullptr;
   std::vector<std::unique_ptr<RequestList>> lists_;
-  std::vector<RequestList*> idle_;  // LIFO: the most recently released list is the likeliest to
-                                    // match
+  std::vector<RequestList*> idle_;  // LIFO: the last one released matches most often
   struct Ahead {
     BlockRecord* block = nullptr;
     WarpRecord* warp = nullptr;

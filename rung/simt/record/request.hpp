@@ -29,8 +29,7 @@ enum class Access : std::uint8_t {
   block_read,  // volatile_read at block scope
   block_store,
   landed,       // completion of a copy; not counted again
-  touch,        // access by an operation on an object in shared memory; a volatile read that is not
-                // counted
+  touch,        // operation on an object in shared memory: a volatile read, not counted
   marker,       // not an access: the warp's clock advances
   basic_block,  // not an access: the lane has entered this basic block
   texture,      // a texture fetch, from any memory

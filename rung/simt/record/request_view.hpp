@@ -155,8 +155,7 @@ struct Recorder::Reach {
 struct Recorder::Cells {
   std::uint64_t& write;
   std::uint64_t& read;
-  std::uint64_t& other;    // second reader if `read` represents several, or a write in state
-                           // Cell::overwritten
+  std::uint64_t& other;    // second reader, if `read` represents several; or Cell::overwritten
   std::uint32_t& kept;     // last written value of the word
   std::uint32_t bits;      // mask of the value's bits that these cells cover
   std::uintptr_t address;  // address of the word or byte

@@ -40,8 +40,7 @@ struct Session {
   Report report;
   std::vector<Counted> counted;
   std::unordered_map<const void*, std::size_t> kernels;  // by code address
-  std::atomic<std::uint64_t> added = 0;                  // number of findings, including
-                                                         // repetitions
+  std::atomic<std::uint64_t> added = 0;                  // number of findings, with repetitions
 };
 Session& session() {
   static Session& one = *new Session;

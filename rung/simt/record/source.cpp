@@ -83,8 +83,7 @@ class Objects {
     const auto consider = [&](const char* file, int line, int column) {
       if (file == nullptr || line == 0) return false;
       if (best.line == 0)
-        best = {shown_path(file), line, column, false};  // innermost location, in case all are
-                                                         // skipped
+        best = {shown_path(file), line, column, false};  // innermost location, if all are skipped
       if (is_library(file)) return false;
       best = {shown_path(file), line, column, true};
       return true;
