@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cudaMemAdvise and related functions for managed memory, which have no effect here.
+// cudaMemAdvise and related functions for managed memory. They have no effect.
 #include "rung/emulate/runtime/devices.hpp"
 #include "rung/emulate/runtime/memory.hpp"
 

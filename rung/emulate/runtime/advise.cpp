@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts and advice of findings: names arrays, and drops findings that are consequences of others.
+// Text and advice of findings: names arrays, and drops findings that are consequences of others.
 #include "rung/emulate/runtime/advise.hpp"
 
 #include <cxxabi.h>
@@ -24,7 +24,7 @@ std::string demangled(const std::string& type) {
   return status == 0 ? text.get() : "";
 }
 
-/// Reads the extents of "float [16][17]" and the type without them into the object.
+/// Splits a type such as "float [16][17]" into extents and element type, for the object.
 void read_type(record::Object& object) {
   object.type = demangled(object.type);
   const std::size_t bracket = object.type.find(" [");
@@ -40,8 +40,8 @@ void read_type(record::Object& object) {
   object.element_bytes = static_cast<std::size_t>(object.bytes) / count;
 }
 
-/// Sets the object's name and type from `extern __shared__ float s[];` if the kernel declares one
-/// such array.
+/// Sets the object's name and type from `extern __shared__ float s[];` if the kernel declares
+/// exactly one such array.
 void find_dynamic(record::Object& object, const Finding& finding) {
   const SourceTree* const tree = source_tree(finding.file);
   if (tree == nullptr) return;
@@ -75,7 +75,7 @@ void find_dynamic(record::Object& object, const Finding& finding) {
   }
 }
 
-/// Returns true if the index is a small negative number as unsigned 32 bits.
+/// Returns true if the index is a small negative number that wrapped to 32-bit unsigned.
 bool has_wrapped(const record::Object& object) {
   const auto bytes = static_cast<std::int64_t>(object.element_bytes);
   constexpr std::int64_t around = std::int64_t{1} << 32;
@@ -137,7 +137,7 @@ void name_object(Finding& finding) {
   std::string text = element_of(object);
   if (finding.kind == Kind::out_of_bounds) {
     if (object.element_bytes == 0) return;
-    // A distant address may be meant for any array, unless an unsigned index wrapped.
+    // A distant address may belong to any array, unless an unsigned index wrapped.
     const auto far = static_cast<std::int64_t>(2 * object.bytes + 65536);
     if ((object.offset > far && !has_wrapped(object)) || object.offset < -65536) {
       object.name.clear();
@@ -171,7 +171,7 @@ void advise(Finding& finding) {
 
 namespace {
 
-/// Advises the largest extent that the accesses to one array need; other accesses then need no
+/// Advises the largest extent that accesses to the same array need; the other accesses then need no
 /// guard.
 void widen_extent(Finding& finding, const std::vector<Finding>& findings) {
   const auto elements = [](const Finding& one) {
@@ -202,8 +202,8 @@ void drop(std::vector<Finding>& findings, Predicate unwanted) {
   findings.swap(kept);
 }
 
-/// Widens an advised __syncwarp() to the __syncthreads() that another finding needs at the same
-/// location.
+/// Replaces an advised __syncwarp() by the __syncthreads() that another finding needs at the same
+/// place.
 void widen_barrier(Finding& race, const std::vector<Finding>& findings) {
   constexpr std::string_view narrow = "__syncwarp()", wide = "__syncthreads()";
   const auto replace_in = [&](std::string& text) {
@@ -225,8 +225,8 @@ void widen_barrier(Finding& race, const std::vector<Finding>& findings) {
   }
 }
 
-/// Returns true if a line of this race may contain the write that comes too late for the read: a
-/// line other than that of the read, and one that does not read before it writes.
+/// Returns true if a line of this race may contain the write that comes too late for `read`: a line
+/// other than the read's, in which the statement does not read before it writes.
 bool explains(const Finding& race, const Finding& read) {
   if (race.kind != Kind::race || race.space != read.space || read.object.name.empty() ||
       race.object.name != read.object.name) {
@@ -252,8 +252,8 @@ bool explains(const Finding& race, const Finding& read) {
          !update_of(*tree, *other.statement, race.object.name, true).has_value();
 }
 
-/// Returns true if threads race only because the index of the other finding exceeds its bound: it
-/// reaches elements of the next row before it leaves the array.
+/// Returns true if threads race only because the index of the finding `bound` exceeds its bound:
+/// the index reaches elements of the next row before it leaves the array.
 bool follows_from_bound(const Finding& race, const Finding& bound) {
   if (race.kind != Kind::race || bound.kind != Kind::out_of_bounds || bound.fixes.empty()) {
     return false;
@@ -264,8 +264,8 @@ bool follows_from_bound(const Finding& race, const Finding& bound) {
          race.racers.both_write && bound.fixes.front().kind == "comparison";
 }
 
-/// Returns true if the finding concerns memory that is reached by the index of the other finding,
-/// which is outside the array's type: the error in the line is the index, not the memory.
+/// Returns true if the memory of finding `one` was accessed through the index of finding `index`,
+/// which is outside the array's type: the defect in the line is the index.
 bool follows_from_index(const Finding& one, const Finding& index) {
   if (one.kind != Kind::race && one.kind != Kind::uninitialized) return false;
   if (index.kind != Kind::out_of_bounds || !index.message.starts_with("index ")) return false;
@@ -287,7 +287,7 @@ void advise(std::vector<Finding>& findings) {
     widen_barrier(one, findings);
     widen_extent(one, findings);
   }
-  // An index outside the array's type is reported separately, and its access is then redundant.
+  // An index outside the array's type is reported separately; its access is then redundant.
   drop(findings, [&](const Finding& one) {
     return one.kind == Kind::out_of_bounds && !one.message.starts_with("index ") &&
            std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
@@ -295,13 +295,13 @@ void advise(std::vector<Finding>& findings) {
                     other.line == one.line && other.file == one.file;
            });
   });
-  // Next to the end of an array is the next array or the next row.
+  // Beyond the end of an array is the next array or the next row.
   drop(findings, [&](const Finding& one) {
     return std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
       return follows_from_index(one, other) || follows_from_bound(one, other);
     });
   });
-  // A race with an unknown side is redundant if one in the same line has known sides.
+  // A race with an unknown side is redundant if another race in the same line has known sides.
   drop(findings, [&](const Finding& one) {
     return one.kind == Kind::race && !knows_both(one) &&
            std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
@@ -311,7 +311,7 @@ void advise(std::vector<Finding>& findings) {
                     other.object.name == one.object.name && other.space == one.space;
            });
   });
-  // The race covers an uninitialized read that comes too early, and has the advice.
+  // The race explains an uninitialized read that comes too early, and has the advice.
   drop(findings, [&](const Finding& one) {
     return one.kind == Kind::uninitialized &&
            std::any_of(findings.begin(), findings.end(),

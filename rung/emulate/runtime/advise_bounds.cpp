@@ -25,7 +25,7 @@ struct Scene {
   [[nodiscard]] std::string index() const { return tree.text(access.begin + 1, access.end); }
 };
 
-/// Returns true if v <= bound admits exactly one value too many: v is a coordinate of the index,
+/// Returns true if v <= bound admits exactly one value too many, v being a coordinate of the index
 /// and `bound` its extent.
 bool lets_through(const Finding& finding, const Scene& scene, const Statement& around,
                   std::size_t variable, TokenRange bound) {
@@ -47,10 +47,10 @@ bool lets_through(const Finding& finding, const Scene& scene, const Statement& a
 }
 
 /// Corrects the comparison v <= bound of a loop or branch around the access, if v is part of the
-/// index.
+/// index. Returns false if there is none.
 bool advise_comparison(Finding& finding, const Scene& scene) {
   const TokenStream& tokens = scene.tokens;
-  if (scene.wrong.before()) return false;  // no upper bound admits an index below 0
+  if (scene.wrong.before()) return false;  // a wrong upper bound does not explain an index below 0
   for (const Statement* one = scene.access.spot.statement; one != nullptr; one = one->parent) {
     for (std::size_t i = one->header_begin; i < one->header_end; ++i) {
       if (!tokens[i].is("<=")) continue;
@@ -71,8 +71,8 @@ bool advise_comparison(Finding& finding, const Scene& scene) {
   return false;
 }
 
-/// Returns true if the index covers a window around an element: by a loop that begins below 0, or
-/// by offsets of both signs in one statement.
+/// Returns true if the index covers a window around an element: through a loop that begins below 0,
+/// or through positive and negative offsets in one statement.
 bool is_of_window(const Finding& finding, const Scene& scene) {
   const TokenStream& tokens = scene.tokens;
   const ThreadValues values(scene.tree, *scene.access.spot.function, finding);
@@ -100,8 +100,8 @@ bool is_of_window(const Finding& finding, const Scene& scene) {
   return below && above;
 }
 
-/// Advises halo elements for a window that exceeds the block's tile, since a guard would omit them
-/// from the sum.
+/// Advises halo elements for a window that exceeds the block's tile, since a guard would omit
+/// elements from the sum.
 bool advise_halo(Finding& finding, const Scene& scene) {
   const bool reads = scene.access.name != scene.access.spot.statement->begin;
   if (finding.space != record::Space::shared || !reads || !is_of_window(finding, scene)) {
@@ -115,14 +115,14 @@ bool advise_halo(Finding& finding, const Scene& scene) {
   return true;
 }
 
-/// Advises on the range of the index if no condition for a guard is known.
+/// Advises on the range of the index, if no condition for a guard is known.
 void advise_range(Finding& finding, const Scene& scene) {
   const std::string name(scene.tokens[scene.access.name].text);
   finding.advice = joined({"keep the index ", scene.index(), " of ", name, " between 0 and ",
                            std::to_string(scene.wrong.count - 1)});
 }
 
-/// Replaces the value read by 0 where the condition does not hold.
+/// Replaces the value that is read by 0 unless the condition holds.
 void guard_read(Finding& finding, const SourceTree& tree, const IndexAccess& access,
                 const std::string& condition) {
   const std::string text = tree.text(access.name, access.end + 1);
@@ -130,7 +130,7 @@ void guard_read(Finding& finding, const SourceTree& tree, const IndexAccess& acc
                            "(" + condition + " ? " + text + " : 0)"});
 }
 
-/// Returns true if the index contains an added number: a[i + 1].
+/// Returns true if a number is added to the index, as in a[i + 1].
 bool has_offset(const Scene& scene, TokenRange index) {
   const TokenStream& tokens = scene.tokens;
   for (std::size_t i = index.begin; i < index.end; ++i) {
@@ -140,7 +140,7 @@ bool has_offset(const Scene& scene, TokenRange index) {
   return false;
 }
 
-/// Advises an `if` around the statement, or a conditional expression around the value read.
+/// Advises an `if` around the statement, or a conditional expression around the value that is read.
 void advise_guard(Finding& finding, const Scene& scene) {
   const TokenStream& tokens = scene.tokens;
   const std::string condition = condition_of(scene.tree, finding, scene.access, scene.wrong);
@@ -159,7 +159,7 @@ void advise_guard(Finding& finding, const Scene& scene) {
         replacement(scene.tree, "guard", one, "if (" + condition + ") " + scene.tree.text(one)));
     return;
   }
-  // Guards the whole statement if it writes at this index, in any array.
+  // Guards the whole statement if it writes to any array at this index.
   std::size_t left = one.begin;
   if (tokens[left].is("+") || tokens[left].is("-")) left += 2;
   const bool writes = tokens[left + 1].is("[") || tokens[left].is("atomicAdd");
@@ -173,7 +173,7 @@ void advise_guard(Finding& finding, const Scene& scene) {
   }
   guard_read(finding, scene.tree, scene.access, condition);
   if (!is_of_window(finding, scene)) return;
-  // Adjacent accesses in the statement, with offsets, need other bounds.
+  // Adjacent accesses with offsets in the statement need other bounds.
   const ThreadValues values(scene.tree, *scene.access.spot.function, finding);
   std::size_t guarded = 0;
   for (const IndexAccess& beside : accesses_beside(scene.tree, scene.access, scene.wrong)) {
@@ -191,8 +191,8 @@ void advise_guard(Finding& finding, const Scene& scene) {
   if (guarded != 0) finding.advice += ", and its neighbors in the same statement likewise";
 }
 
-/// Returns the number of elements that the last thread of a row or column of the block needs, if
-/// this thread accesses `index`. The axis is the one in which index and thread agree.
+/// Returns the number of elements that the last thread of a row or column of the block needs, given
+/// that the finding's thread accesses `index`. Uses the axis on which index and thread agree.
 std::int64_t elements_of_axis(const Finding& finding, std::int64_t index) {
   const auto& block = finding.block_extent;
   const std::int64_t x = finding.thread.x, y = finding.thread.y;
@@ -200,11 +200,11 @@ std::int64_t elements_of_axis(const Finding& finding, std::int64_t index) {
   return index + (along_y ? block.y - y : block.x - x);
 }
 
-/// Advises on one extent of a multi-dimensional array that a writing thread exceeds.
+/// Advises on the one extent of a multidimensional array that a writing thread exceeds.
 bool advise_one_extent(Finding& finding, const Scene& scene, std::int64_t index,
                        std::size_t declared) {
   const TokenStream& tokens = scene.tokens;
-  std::vector<std::size_t> open;  // the bracket of each extent
+  std::vector<std::size_t> open;  // opening bracket of each extent
   for (std::size_t at = declared + 1; tokens[at].is("["); at = tokens.closing(at) + 1) {
     open.push_back(at);
   }
@@ -223,7 +223,7 @@ bool advise_one_extent(Finding& finding, const Scene& scene, std::int64_t index,
   return true;
 }
 
-/// Advises a larger extent if the array's declaration is too small for the block.
+/// Advises a larger extent if the array is declared too small for the block.
 bool advise_extent(Finding& finding, const Scene& scene, std::int64_t index) {
   const TokenStream& tokens = scene.tokens;
   const std::string name(tokens[scene.access.name].text);
@@ -240,7 +240,7 @@ bool advise_extent(Finding& finding, const Scene& scene, std::int64_t index) {
   return true;
 }
 
-/// Reads index and count from "index 64 of an array of type 'float [64]'".
+/// Reads index and count from a message such as "index 64 of an array of type 'float [64]'".
 bool read_index(const std::string& message, long long& index, long long& count) {
   const std::size_t bracket = message.find('[');
   return std::sscanf(message.c_str(), "index %lld", &index) == 1 && bracket != std::string::npos &&
@@ -259,7 +259,7 @@ void advise_bounds(Finding& finding) {
   if (tree == nullptr) return;
   long long index = 0, count = 0;
   const bool indexed = read_index(finding.message, index, count);
-  if (indexed) object.name.clear();  // the name is that of the memory there, another variable
+  if (indexed) object.name.clear();  // the name of the memory there, another variable
   if (!indexed && (object.name.empty() || object.element_bytes == 0)) return;
   WrongIndex wrong{.array = object.name, .index = index, .count = count};
   if (indexed) {

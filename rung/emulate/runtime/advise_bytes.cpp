@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Advice on sizes in elements where bytes are required: a missing sizeof.
+// Advice on sizes that count elements where bytes are required: a missing sizeof.
 #include <algorithm>
 
 #include "rung/emulate/runtime/advise.hpp"
@@ -11,7 +11,7 @@ namespace {
 namespace record = simt::record;
 using record::Finding;
 
-/// Returns true if a kernel argument has this value, or two arguments have this product.
+/// Returns true if a kernel argument has this value, or a product of two arguments has it.
 bool is_argument(const Finding& finding, std::int64_t value) {
   for (const auto& [number, integer] : finding.integers) {
     if (integer == value) return true;
@@ -22,7 +22,7 @@ bool is_argument(const Finding& finding, std::int64_t value) {
   return false;
 }
 
-/// Returns true if the size is sizeof(p) of a pointer p.
+/// Returns true if the size is sizeof(p), where p is a pointer.
 bool is_size_of_pointer(const SizedCall& call) {
   const emulate::TokenStream& tokens = call.tree->tokens();
   const std::size_t at = call.size.begin;
@@ -34,7 +34,7 @@ bool is_size_of_pointer(const SizedCall& call) {
   return false;
 }
 
-/// Returns the copy into an array whose allocation has sizeof(element) times the size of the copy.
+/// Returns the copy into an array whose allocation has the size of the copy times sizeof(element).
 const SizedCall* short_copy(const std::vector<SizedCall>& copies, const SizedCall& allocation) {
   for (const SizedCall& one : copies) {
     if (one.pointer != allocation.pointer) continue;

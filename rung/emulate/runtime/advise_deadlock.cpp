@@ -18,7 +18,7 @@ using simt::record::Finding;
 constexpr const char* grid_barrier_words =
     "cooperative groups' this_grid().sync() with cudaLaunchCooperativeKernel";
 
-/// Returns true if the access sets the flag back to 0: atomicExch(count, 0), *count = 0.
+/// Returns true if the access resets the flag to 0, as atomicExch(count, 0) and *count = 0 do.
 bool resets(const SourceTree& tree, const Signal& signal) {
   const TokenStream& tokens = tree.tokens();
   if (signal.is_volatile) {
@@ -37,14 +37,14 @@ bool is_call_of(const SourceTree& tree, const Signal& signal, std::string_view n
   return tree.tokens()[signal.inner].is(name);
 }
 
-/// Returns the waiting loop around the token; null if there is none.
+/// Returns the waiting loop that contains the token; null if there is none.
 const Statement* loop_around(const Function& function, std::size_t token) {
   const Statement* one = &SourceTree::statement_at(function, token);
   while (one != nullptr && one->kind != Statement::Kind::loop) one = one->parent;
   return one;
 }
 
-/// Returns true if some blocks of the launch have not started, by the numbers in the simulator's
+/// Returns true if some blocks of the launch have not started, according to the simulator's
 /// message: "block (0, 0, 0) of 4x1x1, thread (0, 0, 0) of 32x1x1", "0 of 128 threads have exited".
 bool lacks_blocks(const std::string& details, const simt::dialect::dim3& block) {
   unsigned x = 0, y = 0, z = 0;
@@ -59,7 +59,7 @@ bool lacks_blocks(const std::string& details, const simt::dialect::dim3& block) 
   return 1ull * x * y * z * block.x * block.y * block.z > begun;
 }
 
-/// Advises on a loop that waits for a flag that no thread changes any more.
+/// Advises on a loop that waits for a flag that no thread will change.
 bool advise_spin(Finding& finding, const SourceTree& tree, const std::string& details) {
   const Function* const function = tree.find(finding.line, "").function;
   if (function == nullptr) return false;
@@ -68,7 +68,8 @@ bool advise_spin(Finding& finding, const SourceTree& tree, const std::string& de
     return tree.line(one.token) == finding.line && one.used &&
            loop_around(*function, one.token) != nullptr;
   };
-  // The last wait in the line: `if (atomicAdd(n, 1) == last) ... else while (atomicAdd(n, 0)) {}`.
+  // Uses the last wait in the line: `if (atomicAdd(n, 1) == last) ... else while (atomicAdd(n, 0))
+  // {}`.
   const auto found = std::find_if(signals.rbegin(), signals.rend(), waits);
   if (found == signals.rend()) return false;
   const Signal& wait = *found;
@@ -77,7 +78,7 @@ bool advise_spin(Finding& finding, const SourceTree& tree, const std::string& de
   bool counts = false, frees = false;
   for (const Signal& one : signals) {
     if (one.object != wait.object || one.inner == wait.inner) continue;
-    // atomicInc() wraps to 0, which is a reset.
+    // atomicInc() wraps to 0, which resets the flag.
     if (resets(tree, one) || is_call_of(tree, one, "atomicInc")) reset = &one;
     counts |= is_call_of(tree, one, "atomicAdd") || is_call_of(tree, one, "atomicInc") ||
               is_call_of(tree, one, "atomicSub") || is_call_of(tree, one, "atomicDec");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Advice on races between threads that pass data by a lock, a semaphore, a flag or a ticket: a
+// Advice on races between threads that pass data through a lock, a semaphore, a flag or a ticket: a
 // missing fence before the release, or a missing barrier between the write and the releasing
 // thread.
 #include <utility>
@@ -20,7 +20,7 @@ class OrderAdvice {
   OrderAdvice(simt::record::Finding& race, const Pair& pair)
       : race_(race), tree_(*pair.tree), tokens_(tree_.tokens()), function_(*pair.function) {}
 
-  /// Advises on data that `writer` wrote and `reader` reads or writes.
+  /// Advises on data that statement `writer` writes and statement `reader` reads or writes.
   bool find(const Statement& writer, const Statement& reader) {
     const std::vector<Signal> signals = signals_of(tree_, function_);
     std::vector<const Signal*> acquires;

@@ -14,12 +14,12 @@ namespace {
 using simt::record::Finding;
 
 struct RowLength {
-  std::string name;  // spelled as in the source; "" for the extent of an array
+  std::string name;  // spelled as in the source; "": an array extent
   std::int64_t value = 0;
 };
 
-/// Finds a uniform factor of a product that is not a multiple of the vector's length, in the
-/// expression or in the initializers of its variables.
+/// Searches a product, in the expression or in the initializers of its variables, for a uniform
+/// factor that is not a multiple of the vector's length.
 class RowFinder {
  public:
   RowFinder(const SourceTree& tree, const Function& function, const Finding& finding,

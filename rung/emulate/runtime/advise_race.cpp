@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Advice on races: a barrier and its location, an atomic function, or another index.
+// Advice on races: a barrier and its place, an atomic function, or another index.
 #include <utility>
 
 #include "rung/emulate/runtime/advise.hpp"
@@ -12,8 +12,8 @@ namespace {
 namespace record = simt::record;
 using record::Finding;
 
-/// Returns the statement of `function` that calls `callee`, directly or indirectly; null if there
-/// is none.
+/// Returns the statement of `function` that calls `callee` directly or indirectly; null if there is
+/// none.
 const Statement* call_in(const SourceTree& tree, const Function& function, const Function& callee,
                          int depth = 0) {
   constexpr int deepest = 4;
@@ -28,7 +28,7 @@ const Statement* call_in(const SourceTree& tree, const Function& function, const
   return nullptr;
 }
 
-/// Finds the two statements that race if one line contains several that use the array.
+/// Determines the two racing statements if a line contains several that use the array.
 void find_in_line(const SourceTree& tree, const Finding& race, SourceTree::Spot& here,
                   SourceTree::Spot& there) {
   const std::string& array = race.object.name;
@@ -71,7 +71,7 @@ Pair find_pair(const Finding& race) {
   return {tree, here.function, here.statement, there.statement};
 }
 
-/// Returns the reason why an atomic function cannot update the array's elements; "" if it can.
+/// Returns the reason why an atomic function cannot perform the update; "" if it can.
 std::string unfit(const Update& update, const std::string& type) {
   const bool floating = type == "float" || type == "double";
   const bool extreme = update.operation == "Max" || update.operation == "Min";
@@ -105,8 +105,8 @@ void advise_atomic(Finding& race, const SourceTree& tree, const Update& update) 
   }
 }
 
-/// Advises a block-dependent index if threads with equal indices in several blocks write the same
-/// element.
+/// Advises an index that depends on the block, if threads with equal indices in several blocks
+/// write the same element.
 bool advise_index(Finding& race, const Pair& pair) {
   const record::Racers& r = race.racers;
   if (!r.both_write || !r.across_blocks || r.across_warps || r.within_warp || !r.same_thread) {
@@ -129,8 +129,8 @@ bool advise_index(Finding& race, const Pair& pair) {
   return true;
 }
 
-/// Advises on one statement in which a thread reads an element that another thread writes: read
-/// first, then a barrier, then write.
+/// Advises on one statement in which a thread reads an element that another thread writes: first
+/// read, then a barrier, then write.
 void advise_reading_first(Finding& race, const Pair& pair, const char* barrier, bool warp) {
   const SourceTree& tree = *pair.tree;
   race.advice = std::string("read into a variable, then ") + barrier +
@@ -142,7 +142,7 @@ void advise_reading_first(Finding& race, const Pair& pair, const char* barrier, 
     equals = tree.tokens()[equals].is("[") ? tree.tokens().closing(equals) + 1 : equals + 1;
   }
   if (equals >= one.end) return;
-  // Threads that skip the statement must reach the barrier as well.
+  // Threads that skip the statement must also reach the barrier.
   const Statement* whole = &one;
   const Statement* branch = one.parent;
   if (branch != nullptr && branch->kind == Statement::Kind::block && branch->parts.size() == 1) {
@@ -164,7 +164,7 @@ void advise_reading_first(Finding& race, const Pair& pair, const char* barrier, 
                                        tree.text(one.begin, equals) + "= value; }"));
 }
 
-/// Returns true if some index of the element depends on the thread.
+/// Returns true if any index of the element depends on the thread.
 bool varies(const Pair& pair, const std::string& array) {
   const emulate::TokenStream& tokens = pair.tree->tokens();
   for (std::size_t i = pair.first->begin; i + 1 < pair.first->end; ++i) {
@@ -174,8 +174,8 @@ bool varies(const Pair& pair, const std::string& array) {
   return false;
 }
 
-/// Advises to wait until a bulk store has read the memory before it is refilled, with the kind of
-/// wait in the source that leaves stores in flight.
+/// Advises waiting until a bulk store has read the memory before the memory is refilled, by the
+/// kind of wait in the source that leaves stores in flight.
 void advise_refill(Finding& race, const SourceTree& tree) {
   const emulate::TokenStream& tokens = tree.tokens();
   const Function* const function = tree.find(race.other_line, "").function;
@@ -229,7 +229,7 @@ void advise_race(Finding& race) {
   const record::Racers& racers = race.racers;
   const bool same = pair.first == pair.second;
   const bool atomic = race.message.find("updates atomically") != std::string::npos;
-  // The recorder keeps only one of many readers, which may not be the racing one.
+  // The recorder keeps only one of many readers, which may not be the racing reader.
   const bool seen = racers.both_write || racers.across_blocks || knows_both(race);
   const auto updates = [&](const Statement& one) {
     return update_of(*pair.tree, one, race.object.name, false);
@@ -252,7 +252,7 @@ void advise_race(Finding& race) {
     return;
   }
   const bool one_warp = !racers.across_warps;
-  // A conflict on one element in each iteration is not a matter of order.
+  // A barrier does not resolve a conflict on one element in each iteration.
   const bool one_element = same && racers.both_write && !varies(pair, race.object.name);
   BarrierAdvice of_warp(race, pair, true);
   BarrierAdvice of_block(race, pair, false);

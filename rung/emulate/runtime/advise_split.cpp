@@ -10,7 +10,7 @@ namespace {
 
 using simt::record::Finding;
 
-/// Returns the `if` whose two branches contain these two statements; null if there is none.
+/// Returns the `if` whose branches contain one statement each; null if there is none.
 const Statement* parting_branch(const Statement& one, const Statement& other) {
   const Statement* common = one.parent;
   while (common != nullptr && !common->contains(other)) common = common->parent;
@@ -19,13 +19,13 @@ const Statement* parting_branch(const Statement& one, const Statement& other) {
   return parts ? common : nullptr;
 }
 
-/// Returns true if the statement is the last of its branch.
+/// Returns true if the statement is the last one in its branch.
 bool is_last(const Statement& one, const Statement& branch) {
   if (one.parent == &branch) return true;
   return one.parent->parent == &branch && one.parent->parts.back().get() == &one;
 }
 
-/// Advises a single barrier after the `if` instead of those at the end of its branches.
+/// Advises a single barrier after the `if` instead of the barriers at the ends of its branches.
 void add_fixes(Finding& finding, const SourceTree& tree, const Statement& branch,
                const Statement& one, const Statement& other) {
   const std::string barrier = tree.text(one);

@@ -9,8 +9,8 @@ namespace {
 namespace record = simt::record;
 using record::Finding;
 
-/// Returns true if a condition compares with a size, which is a uniform variable. Conditions of
-/// thread indices and numbers only divide work among threads.
+/// Returns true if the condition compares with a size: a uniform variable. Conditions on thread
+/// indices and numbers only divide work among threads.
 bool is_bound(const SourceTree& tree, const Function& function, const Statement& branch) {
   for (std::size_t i = branch.header_begin; i < branch.header_end; ++i) {
     const emulate::Token& token = tree.tokens()[i];
@@ -21,8 +21,8 @@ bool is_bound(const SourceTree& tree, const Function& function, const Statement&
   return false;
 }
 
-/// Returns the last statement before the read that writes the array in a branch without else whose
-/// condition contains a size; null if there is none.
+/// Returns the last statement before the read that writes the array in a branch without `else`
+/// whose condition contains a size; null if there is none.
 const Statement* guarded_load(const SourceTree& tree, const Function& function,
                               const Statement& from, const Statement& read,
                               std::string_view array) {

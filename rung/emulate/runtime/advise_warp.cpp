@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filters findings about masks of warp operations by the source.
+// Drops findings about masks of warp operations that the source contradicts.
 #include "rung/emulate/runtime/advise.hpp"
 
 namespace rung::cuda {
@@ -11,14 +11,14 @@ bool returns(const SourceTree& tree, const Statement& one) {
   return tree.mentions(one.begin, one.end, "return");
 }
 
-/// Returns the element that a statement writes: "out[i]"; "" if unknown.
+/// Returns the element that a statement writes, such as "out[i]"; "" if unknown.
 std::string target_of(const SourceTree& tree, const Statement& one) {
   const emulate::TokenStream& tokens = tree.tokens();
   if (one.kind != Statement::Kind::simple || !tokens[one.begin + 1].is("[")) return "";
   return tree.text(one.begin, tokens.closing(one.begin + 1) + 1);
 }
 
-/// Returns true if a branch before the call writes the element and returns.
+/// Returns true if a branch before the call writes the element and then returns.
 bool writes_before_return(const SourceTree& tree, const Statement& from, const Statement& call,
                           const std::string& target, bool leaves) {
   if (from.begin >= call.begin && !from.contains(call)) return false;
@@ -33,7 +33,7 @@ bool writes_before_return(const SourceTree& tree, const Statement& from, const S
 
 }  // namespace
 
-/// Returns true if the compiler has merged equal stores of two branches: lanes that return after
+/// Returns true if the compiler has merged equal stores in two branches: lanes that return after
 /// their store then appear to continue in the other branch, past the call.
 bool is_merged_store(const Finding& finding) {
   using simt::record::Kind;

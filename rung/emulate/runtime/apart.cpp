@@ -18,10 +18,11 @@ constexpr int fatal_signals[] = {SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
                                  SIGABRT, SIGALRM, SIGINT, SIGTERM};
 constexpr long look_every = 20'000'000;  // nanoseconds between polls
 constexpr int max_looks = 3000;
-// Number of polls with a sleeping copy after which it is considered deadlocked.
+// Number of consecutive polls that find the copy asleep before it is considered deadlocked.
 constexpr int max_asleep = 100;
 
-/// Returns true if the process sleeps, by its status file in /proc: "pid (name) S ...".
+/// Returns true if the process is asleep according to its status file in /proc ("pid (name) S
+/// ...").
 bool is_asleep(const char* status_file) {
   char text[512];
   const int file = open(status_file, O_RDONLY | O_CLOEXEC);
@@ -34,7 +35,7 @@ bool is_asleep(const char* status_file) {
   return name_end != nullptr && name_end[1] == ' ' && name_end[2] == 'S';
 }
 
-/// Formats "/proc/PID/stat" without the library.
+/// Formats "/proc/PID/stat" without library functions.
 void name_status_file(char (&path)[32], pid_t process) {
   char digits[16];
   int count = 0;
@@ -47,7 +48,7 @@ void name_status_file(char (&path)[32], pid_t process) {
 }  // namespace
 
 bool do_apart(void (*work)()) {
-  // Not fork(), which would wait for the heap's locks.
+  // fork() would wait for the heap's locks.
   const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
   if (child < 0) return false;
   if (child == 0) {

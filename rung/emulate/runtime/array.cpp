@@ -25,12 +25,12 @@ cudaError_t copy_array(cudaArray* array, std::size_t x, std::size_t y, void* mem
   const std::size_t row = array->row_bytes();
   const Rows rows = to_array ? Rows{there, here, width, height, 1, row, pitch, 0, 0}
                              : Rows{here, there, width, height, 1, pitch, row, 0, 0};
-  (void)kind;  // to_array determines the direction
+  (void)kind;  // the destination determines the direction
   return submit(stream, cudaGraphNodeTypeMemcpy,
                 [=] { return copy_rows(rows, cudaMemcpyDefault); });
 }
 
-/// One side of a 3-D copy: its start and its row and slice strides.
+/// Source or destination of a 3D copy: its start, and the strides of rows and slices.
 struct End {
   char* begin;
   std::size_t pitch, slice;
@@ -72,7 +72,7 @@ cudaError_t copy_3d(const cudaMemcpy3DParms& given) {
       (given.dstArray == nullptr && given.dstPtr.ptr == nullptr)) {
     return cudaErrorInvalidValue;
   }
-  // Widths are in elements if a side is an array, else in bytes.
+  // Widths are in elements if source or destination is an array, else in bytes.
   const cudaArray* array = given.srcArray != nullptr ? given.srcArray : given.dstArray;
   const std::size_t unit = array != nullptr ? array->element_bytes : 1;
   const End from = end_of(given.srcArray, given.srcPtr, given.srcPos, 1);

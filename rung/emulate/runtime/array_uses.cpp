@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distinguishes the statements of a line that read and that write an array.
+// Distinguishes statements of a line that read an array from those that write it.
 #include "rung/emulate/runtime/array_uses.hpp"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ bool writes_array(const SourceTree& tree, const Statement& one, std::string_view
 bool reads_array(const SourceTree& tree, const Statement& one, std::string_view array) {
   if (!is_simple(one)) return tree.mentions(one.header_begin, one.header_end, array);
   const std::size_t target = assigned_end(tree, one, array);
-  // Indices in the target's brackets are read too, but rarely from the same array.
+  // Ignores indices in the target's brackets, which are read but rarely from the same array.
   return tree.mentions(target != 0 ? target : one.begin, one.end, array);
 }
 

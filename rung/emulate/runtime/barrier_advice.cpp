@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds a location in the source for a barrier that orders the two sides of a race.
+// Finds a place in the source for a barrier that orders the two sides of a race.
 #include "rung/emulate/runtime/barrier_advice.hpp"
 
 #include <utility>
@@ -34,7 +34,7 @@ bool BarrierAdvice::find() {
   while (common != nullptr && !common->contains(*pair_.second)) common = common->parent;
   const Statement* from = pair_.first;
   if (common == from && from->kind == Statement::Kind::loop) {
-    common = from->parts.front().get();  // common part: the statement's head to its body
+    common = from->parts.front().get();  // common part: the statement from its header to its body
   }
   const bool same = pair_.first == pair_.second;
   while (common != nullptr && common->kind == Statement::Kind::simple) common = common->parent;
@@ -52,7 +52,7 @@ bool BarrierAdvice::find() {
     words_ = rung::cuda::between(pair_);
     placed = true;
   }
-  // The race is between iterations of a loop.
+  // The race is between iterations of this loop.
   for (const Statement* loop = common; loop != nullptr; loop = loop->parent) {
     if (loop->kind != Statement::Kind::loop || !all_come_by(loop)) continue;
     const bool known = has_barrier(loop->header_end + 1, pair_.first->begin) ||
@@ -120,8 +120,8 @@ std::int64_t count_reaching(const simt::record::Finding& finding, const SourceTr
   return count;
 }
 
-/// Moves a barrier out of the branch if it is its first or last statement; otherwise splits the
-/// branch at the barrier.
+/// Moves a barrier out of the branch if it is the first or last statement in it; otherwise splits
+/// the branch at the barrier.
 void take_out(simt::record::Finding& finding, const SourceTree& tree, const Statement& branch,
               const Statement& barrier) {
   const std::string call = tree.text(barrier);
@@ -167,7 +167,7 @@ bool advise_whole_barrier(simt::record::Finding& finding, const SourceTree& tree
     if (one->kind == Statement::Kind::loop && !tree.uniform(function, *one, false)) return false;
   }
   if (branch == nullptr || call.kind != Statement::Kind::simple) return false;
-  for (const auto& part : branch->parts) {  // both branches may contain a barrier
+  for (const auto& part : branch->parts) {  // two branches may contain a barrier
     bool has = false;
     for (std::size_t i = part->begin; i < part->end; ++i) has |= tree.is_barrier(i, false);
     if (!has && branch->parts.size() == 2) break;
@@ -240,7 +240,7 @@ bool BarrierAdvice::all_come_by(const Statement* one) const {
   }
   return true;
 }
-/// Returns true if these tokens contain a barrier outside of branches that they contain.
+/// Returns true if these tokens contain a barrier outside the branches they contain.
 bool BarrierAdvice::has_barrier(std::size_t begin, std::size_t end) const {
   for (std::size_t i = begin; i < end; ++i) {
     if (tree_.is_barrier(i, warp_) && !skipped(i)) return true;
@@ -253,7 +253,7 @@ bool BarrierAdvice::skipped(std::size_t token) const {
     if (one->kind == Statement::Kind::branch) {
       const bool first = one->contains(*pair_.first), second = one->contains(*pair_.second);
       if (!first && !second) return true;
-      // Threads at the other side of the race do not execute the branch.
+      // Threads on the other side of the race do not execute the branch.
       if (first != second && !tree_.uniform(*pair_.function, *one, false)) return true;
     }
     const Statement* inner = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of bytes as ranges of addresses.
+// Sets of bytes, represented by address ranges.
 #include "rung/emulate/runtime/byte_ranges.hpp"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace rung::cuda {
 namespace {
 
-/// Returns the first range that ends behind the address.
+/// Returns the first range that ends after the address.
 auto behind(const ByteRanges& ranges, std::uintptr_t address) {
   return std::partition_point(ranges.begin(), ranges.end(),
                               [&](const ByteRange& one) { return one.end <= address; });

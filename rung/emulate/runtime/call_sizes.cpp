@@ -14,7 +14,7 @@ namespace {
 using emulate::TokenKind;
 using emulate::TokenStream;
 
-constexpr int max_nesting = 6;  // limit of variables initialized from variables
+constexpr int max_nesting = 6;  // maximum depth of variables initialized from variables
 
 std::vector<TokenRange> arguments(const TokenStream& tokens, std::size_t open) {
   std::vector<TokenRange> list;
@@ -31,7 +31,7 @@ std::vector<TokenRange> arguments(const TokenStream& tokens, std::size_t open) {
   return list;
 }
 
-/// Returns the opening parenthesis of the call whose name is at `name`; 0 if it is not a call.
+/// Returns the opening parenthesis of the call with its name at `name`; 0 if it is not a call.
 std::size_t call_bracket(const TokenStream& tokens, std::size_t name) {
   std::size_t open = name + 1;
   if (tokens[open].is("<")) {  // cudaMalloc<float>(...)
@@ -61,7 +61,7 @@ bool counts_elements(const SourceTree& tree, TokenRange size, int depth) {
   if (tree.mentions(size.begin, size.end, "sizeof")) return false;
   for (std::size_t i = size.begin; i < size.end; ++i) {
     if (tokens[i].kind == TokenKind::number) {
-      // A plain number may count bytes, as may a factor of 2, 4, 8 or 16.
+      // A plain number may count bytes, and so may a product with a factor of 2, 4, 8 or 16.
       if (size.end == size.begin + 1 && depth == 0) return false;
       for (const char* width : {"2", "4", "8", "16"}) {
         const bool factor = tokens[i + 1].is("*") || (i > size.begin && tokens[i - 1].is("*"));

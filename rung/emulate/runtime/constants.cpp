@@ -19,11 +19,11 @@ namespace {
 
 constexpr std::size_t bank_bytes = 64 << 10;
 
-/// Ends the program if ptxas would have rejected its file.
+/// Ends the program if its file has more constant data than ptxas accepts.
 void count_in_file(const char* file, const char* name, std::size_t bytes) {
   static std::mutex mutex;
-  // Sizes are counted per file: several files may include a header's variables, but each bank
-  // contains them once.
+  // Sizes are counted per file: several files may include a header's variables, but each constant
+  // bank contains them once.
   static auto& files = *new std::map<std::string, std::map<std::string, std::size_t>>;
   const std::lock_guard lock(mutex);
   files[file][name] = bytes;

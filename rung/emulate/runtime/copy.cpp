@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies and fills: performed in the call, in call order, unless a graph captures them.
+// Copies and fills: performed within the call, in call order, unless a graph captures them.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -29,8 +29,8 @@ bool in_image(const void* address) {
   return dladdr(address, &info) != 0;
 }
 
-/// Returns true if a copy may access these bytes. `device`: the copy's kind declares this side as
-/// device memory.
+/// Returns true if a copy may access these bytes. `device`: the copy's kind declares the address to
+/// be device memory.
 bool fits(const void* address, std::size_t bytes, bool device, bool writes) {
   const Allocation found = find(address);
   const std::string side = writes ? "the destination" : "the source";
@@ -47,7 +47,7 @@ bool fits(const void* address, std::size_t bytes, bool device, bool writes) {
   return false;
 }
 
-/// Returns true for host memory that is neither allocated by the runtime nor registered.
+/// Returns true for host memory that the runtime has neither allocated nor registered.
 bool is_pageable(const void* address) { return find(address).begin == nullptr; }
 
 cudaError_t check(const void* to, const void* from, std::size_t to_bytes, std::size_t from_bytes,
@@ -68,7 +68,7 @@ cudaError_t check(const void* to, const void* from, std::size_t to_bytes, std::s
   const auto is_unknown = [&](const void* address) {
     return find(address).begin == nullptr && find_freed(address).begin == nullptr;
   };
-  // Both addresses would be valid for the opposite direction.
+  // The two addresses would be valid for the opposite direction.
   const bool turned = kind == cudaMemcpyHostToDevice && is_device(from) && is_unknown(to);
   const bool straight = kind == cudaMemcpyDeviceToHost && is_device(to) && is_unknown(from);
   if (turned) note_reason("from the device to the host it is cudaMemcpyDeviceToHost");
@@ -78,21 +78,21 @@ cudaError_t check(const void* to, const void* from, std::size_t to_bytes, std::s
 
 std::atomic<std::uint64_t> launches{0};
 
-/// Reports a copy of memory that no kernel has written, unless no kernel has run since the
-/// allocation: such a copy may only be timed.
+/// Reports a copy of memory that no kernel has written. If no kernel has run since the allocation,
+/// the program may only be timing the copy, which is not reported.
 void check_written(const void* to, const void* from, std::size_t bytes, const void* code) {
   const Allocation source = find(from);
   if (code == nullptr || source.type != cudaMemoryTypeDevice || !record::checking()) return;
   if (find(to).type == cudaMemoryTypeDevice || source.launches_before == launches) return;
   if (!record::never_written(from, bytes)) return check_grid(from, bytes);
-  // memcpy and memset in kernels are not recorded, but overwrite the allocation's poison.
+  // memcpy and memset in kernels are not recorded, but they overwrite the allocation's poison.
   const DeviceAccess access;
   const auto* first = static_cast<const unsigned char*>(from);
   const auto is_poison = [](unsigned char one) { return one == simt::poison; };
   if (std::all_of(first, first + bytes, is_poison)) report_unwritten_copy(source, bytes, code);
 }
 
-/// Reports a copy of 1/2, 1/4, 1/8 or 1/16 of an array: these are the inverse element sizes.
+/// Reports a copy of 1/2, 1/4, 1/8 or 1/16 of an array, the inverses of element sizes.
 void check_whole(const void* to, const void* from, std::size_t bytes, const void* code) {
   const Allocation source = find(from);
   if (code == nullptr || source.begin != from || source.type != cudaMemoryTypeDevice) return;
@@ -190,7 +190,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     return copy_bytes(to, from, bytes, kind, code);
   };
   if (!is_busy(stream)) return submit(stream, cudaGraphNodeTypeMemcpy, copy);
-  // Pageable host memory is read or written before the call returns.
+  // Pageable memory is read or written before the call returns.
   if (is_pageable(from) && kind != cudaMemcpyDeviceToHost) {
     auto kept = std::make_shared<std::vector<char>>(static_cast<const char*>(from),
                                                     static_cast<const char*>(from) + bytes);
@@ -203,7 +203,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
 }
 cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device,
                            std::size_t bytes) {
-  // Ordered after all work of both devices.
+  // The copy is ordered after all work of the two devices.
   for (const int device : {to_device, from_device}) host_waited_for_device(device);
   return cudaMemcpyPeerAsync(to, to_device, from, from_device, bytes, synchronous());
 }

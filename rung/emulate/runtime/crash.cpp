@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fatal signals. A signal raised by a kernel ends the kernel as on a GPU: the launch fails with an
-// error, and the program continues. A signal raised by host code ends the program, after a copy of
-// the process has reported the source location, since the heap may be damaged or locked.
+// error, and the program continues. A signal raised by host code ends the program, after a forked
+// copy of the process has reported the source location, since the heap may be damaged or locked.
 #include "rung/emulate/runtime/crash.hpp"
 
 #include <cerrno>
@@ -35,7 +35,7 @@ struct Fault {
   const void* address = nullptr;
   const void* code = nullptr;
   unsigned long error = 0;  // error code of the page fault; bit 1: a write
-  bool general = false;     // general protection fault, without a page
+  bool general = false;     // general protection fault, which has no address
 };
 thread_local Fault fault;
 
@@ -59,7 +59,7 @@ const char* what(int signal) {
   }
 }
 
-/// Returns the source line of program code; "" for system libraries, even if their debug
+/// Returns the source line of code of the program; "" for system libraries, even if their debug
 /// information is installed.
 std::string program_line(const void* code) {
   Dl_info object;
@@ -75,13 +75,13 @@ std::string place_of(const void* code) {
   return line.empty() ? "" : "\n  at " + line;
 }
 
-/// Returns the location of the innermost function of the program on the call stack.
+/// Returns the location of the program's innermost function on the call stack.
 std::string place_of_caller() {
   void* frames[64];
   const int count = backtrace(frames, 64);
   for (int i = 0; i < count; ++i) {
     const std::string line = program_line(static_cast<char*>(frames[i]) - 1);
-    // Skips frames of rung and of the system.
+    // Skips frames of rung and the system.
     bool foreign = line.empty() || line.starts_with("..");
     for (const char* folder :
          {"rung/emulate/include", "rung/emulate/runtime", "rung/simt", "/usr/", "libstdc++"}) {
@@ -92,7 +92,8 @@ std::string place_of_caller() {
   return "";
 }
 
-/// Describes freed memory at the address: its size and where it was freed; "" if there is none.
+/// Describes freed memory at the address by its size and the call that freed it; "" if there is
+/// none.
 std::string what_lies_at(const void* address) {
   const FreedMemory freed = find_freed(address);
   if (freed.begin == nullptr) return "";
@@ -102,11 +103,11 @@ std::string what_lies_at(const void* address) {
          (line.empty() ? "" : " at " + line);
 }
 
-/// Fails the kernel. Runs on the faulting thread's own stack, outside of the handler.
+/// Fails the kernel. Runs on the faulting thread's own stack, outside the signal handler.
 [[noreturn]] void leave_kernel() {
   char pointer[32];
   std::snprintf(pointer, sizeof pointer, "%p", fault.address);
-  // A fault without an address stems from an instruction that requires alignment.
+  // A fault without an address is caused by an instruction that requires alignment.
   const bool misaligned = fault.signal == SIGSEGV && fault.address == nullptr && fault.general;
   std::string text = misaligned ? "misaligned address: " : "invalid address: ";
   text += what(fault.signal);
@@ -115,7 +116,7 @@ std::string what_lies_at(const void* address) {
   }
   text += place_of(fault.code);
   std::snprintf(message, sizeof message, "%s", text.c_str());
-  text = std::string();  // the next call does not return, so nothing may own memory here
+  text = std::string();  // the next call does not return, so no object may own memory here
   simt::fail(message, simt::Place{});
 }
 
@@ -138,7 +139,7 @@ unsigned long error_of(const ucontext_t&) { return 0; }
 void continue_at(ucontext_t&, void (*)()) {}
 #endif
 
-/// Reports a fault of host code. Runs in the copy of the process, which has this thread only.
+/// Reports a fault in host code. Runs in a copy of the process, which has only this thread.
 void tell_host_fault() {
   std::fflush(stdout);
   std::string where = place_of(fault.code);
@@ -156,7 +157,7 @@ void tell_host_fault() {
   write_report();
 }
 
-/// Runs work() in a copy of the process, then lets the signal end the process.
+/// Runs work() in a copy of the process, and then lets the signal end the process.
 void tell_apart(int signal, void (*work)()) {
   std::signal(signal, SIG_DFL);
   if (!do_apart(work)) {
@@ -180,7 +181,7 @@ void on_fault(int signal, siginfo_t* info, void* given) {
   tell_apart(signal, tell_host_fault);
 }
 
-/// Returns the program's location at the signal.
+/// Returns the program's location when the signal arrived.
 std::string interrupted_place() {
   std::string place = place_of(fault.code);
   const auto within = [&](const char* part) { return place.find(part) != std::string::npos; };
@@ -209,14 +210,15 @@ void on_long_launch(int signal, siginfo_t*, void* given) {
   errno = error;
 }
 
-/// Handles Ctrl-C and time limits: reports the program's location, then ends it.
+/// Handles Ctrl-C and time limits: reports the program's location and ends the program.
 void on_stop(int signal, siginfo_t*, void* given) {
   if (!simt::in_kernel() && pass_signal(signal)) return;
   fault = {.signal = signal, .code = code_of(*static_cast<ucontext_t*>(given))};
   tell_apart(signal, tell_stop);
 }
 
-/// Handles SIGABRT, mostly from failed assertions of host code, which findings may explain.
+/// Handles SIGABRT, which mostly comes from failed assertions in host code; findings may explain
+/// them.
 void on_abort(int signal) { tell_apart(signal, write_report); }
 
 void on_terminate() {
@@ -226,7 +228,7 @@ void on_terminate() {
       std::rethrow_exception(thrown);
     } catch (const std::exception& exception) {
       text += std::string(": ") + exception.what();
-    } catch (...) {  // NOLINT(bugprone-empty-catch): it has no text
+    } catch (...) {  // NOLINT(bugprone-empty-catch): the exception has no text
     }
   }
   std::fflush(stdout);
@@ -238,7 +240,7 @@ void on_terminate() {
 
 struct Install {
   Install() {
-    static const auto& stack = *new SignalStack;  // kernels leave it at once
+    static const auto& stack = *new SignalStack;  // kernels leave it immediately
     static_cast<void>(stack);
     struct sigaction action = {};
     action.sa_sigaction = on_fault;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Further device functions: settings without effect, versions, the clock.
+// Further device functions: settings that have no effect, versions, the clock.
 #include <atomic>
 
 #include "rung/emulate/runtime/api.hpp"
@@ -24,7 +24,8 @@ void advance_clock(double nanoseconds) {
 }
 double clock_now() { return now.load(std::memory_order_relaxed); }
 
-// Returns an approximate copy time of an H200 with PCIe 5, for programs that divide by it.
+// Returns the approximate time of a copy on an H200 with PCIe 5, in nanoseconds, for programs that
+// divide by it.
 double copy_time(double bytes, cudaMemcpyKind kind) {
   const double latency = 4000;
   const double bytes_per_ns = kind == cudaMemcpyDeviceToDevice ? 2000 : 50;
@@ -45,7 +46,7 @@ using namespace rung::cuda;  // NOLINT: its implementation
 
 cudaError_t cudaDeviceSynchronize() {
   if (any_capture()) return remember(cudaErrorStreamCaptureUnsupported);
-  run_children();  // in a kernel: waits for the kernels that it has launched
+  run_children();  // in a kernel: completes the kernels that it has launched
   const cudaError_t error = await_device(current_device());
   if (!rung::simt::in_kernel()) host_waited_for_device(current_device());
   return remember(error);

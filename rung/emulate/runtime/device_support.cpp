@@ -28,9 +28,9 @@ unsigned long long nanoseconds() {
   return static_cast<unsigned long long>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
-/// Offset of the clock for threads that poll it. On a GPU all threads spend such a wait
-/// concurrently; here they would spend it one after another. Once a thread of the kernel has
-/// waited, waits of later threads are detected sooner.
+/// Offset of the clock for threads that poll it. On a GPU all threads wait concurrently, but in the
+/// simulator they would wait one after another. Once a thread of the kernel has waited, the waits
+/// of later threads are recognized sooner.
 class Waits {
  public:
   unsigned long long skipped() {
@@ -55,8 +55,8 @@ class Waits {
   static bool same(const Index& a, const Index& b) {
     return a.x == b.x && a.y == b.y && a.z == b.z;
   }
-  /// Skips half of the previous thread's wait, then quarters of it; without a previous wait one
-  /// cycle. The step doubles every few calls.
+  /// Advances the offset: first by half of the previous thread's wait, then by quarters of it;
+  /// without a previous wait by one cycle. The step doubles every few calls.
   void skip() {
     unsigned long long step = before_ / 2;
     const int skips = calls_ - (before_ == 0 ? calls_before : calls_before_again + 1);
@@ -98,7 +98,7 @@ double inverse_normal(double p) {
   if (!(p >= 0 && p <= 1)) return NAN;
   if (p == 0) return -INFINITY;
   if (p == 1) return INFINITY;
-  // Newton's method for the inverse distribution function, from a starting point that is accurate
+  // Newton's method for the inverse distribution function, from an initial value that is accurate
   // in the tails.
   const double tail = p < 0.5 ? p : 1 - p;
   const double t = std::sqrt(-2 * std::log(tail));
@@ -116,13 +116,14 @@ double inverse_normal(double p) {
 
 }  // namespace rung::cuda
 
-// In a kernel clock() counts cycles, elsewhere it is C's clock(). Programs are linked to this
-// function by ld's --wrap, which requires its name: NOLINTNEXTLINE(readability-identifier-naming)
+// clock() counts cycles in a kernel, and is C's clock() in host code. The linker option --wrap,
+// which redirects programs to this function, requires its name:
+// NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" __attribute__((visibility("default"))) clock_t __wrap_clock() {
   return rung::simt::in_kernel() ? static_cast<clock_t>(rung::cuda::cycles()) : std::clock();
 }
 
-/// Implements assert(): ends the launch in a kernel, and the program in host code.
+/// Implements assert(): ends the launch in a kernel, the program in host code.
 extern "C" __attribute__((visibility("default"), noreturn)) void rung_emulate_assert_fail(
     const char* condition, const char* file, unsigned int line, const char* function) noexcept {
   if (rung::simt::in_kernel()) {
@@ -137,8 +138,9 @@ extern "C" __attribute__((visibility("default"), noreturn)) void rung_emulate_as
   std::abort();
 }
 
-// Precedes the C library's function in programs that link this library. Stand-alone objects call
-// the function above, since libraries loaded by another program resolve to libc's function first.
+// Overrides the C library's function in programs that link this library. Stand-alone objects call
+// the function above, since in a library loaded by another program the C library's function is
+// found first.
 extern "C" __attribute__((visibility("default"), noreturn)) void __assert_fail(  // NOLINT
     const char* condition, const char* file, unsigned int line, const char* function) noexcept {
   rung_emulate_assert_fail(condition, file, line, function);

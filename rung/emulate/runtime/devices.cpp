@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices, which are identical. Access to peers must be enabled.
+// Devices. All are identical; peer access must be enabled.
 #include "rung/emulate/runtime/devices.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace rung::cuda {
 namespace {
 
 thread_local int chosen = 0;
-// Bit mask, per device, of the devices that may access its memory.
+// For each device, a mask of the devices that may access its memory.
 std::atomic<std::uint64_t> visitors[max_devices];
 
 std::uint64_t bit(int device) { return std::uint64_t{1} << device; }
@@ -79,7 +79,7 @@ cudaError_t cudaSetValidDevices(int* devices, int count) {
   return remember(good ? cudaSuccess : cudaErrorInvalidDevice);
 }
 cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp*) {
-  *device = 0;  // any device: all are identical
+  *device = 0;  // all devices are identical
   return remember(cudaSuccess);
 }
 cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
@@ -89,7 +89,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
 }
 cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* id) {
   unsigned bus = 0;
-  const char* last = id;  // "domain:bus:device.function", or without the domain
+  const char* last = id;  // "domain:bus:device.function"; the domain is optional
   for (const char* c = id; *c != '\0'; ++c) {
     if (*c == ':' && last != id) break;
     if (*c == ':') last = c + 1;

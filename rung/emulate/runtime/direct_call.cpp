@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects kernels that are called as functions, without <<<>>>.
+// Detects kernels that are called like functions, without <<<>>>.
 #include <execinfo.h>
 
 #include <cstdlib>
@@ -11,7 +11,7 @@
 namespace rung::cuda {
 namespace {
 
-/// Returns the line of a call of this function without <<<>>>; 0 if there is none.
+/// Returns the line with a call of this function without <<<>>>; 0 if there is none.
 int call_of(const SourceTree& tree, const std::string& name) {
   const emulate::TokenStream& tokens = tree.tokens();
   for (std::size_t i = 1; i + 1 < tokens.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Driver API functions without a counterpart in the runtime API.
+// Driver API functions without a runtime API equivalent.
 #include "rung/emulate/runtime/memory.hpp"
 
 #pragma GCC visibility push(default)

@@ -27,7 +27,7 @@ constexpr const char* accepted =
 
 void set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
 
-/// Parser of the words of RUNG_EMULATE; values follow a blank or =.
+/// Parser of the words of RUNG_EMULATE. A value follows a blank or =.
 class WordReader {
  public:
   WordReader(const std::string& text, ProgramOptions& options) : options_(options) {
@@ -93,7 +93,7 @@ ProgramOptions read_environment() {
   return options;
 }
 
-// Runs before the constructors of the library's variables, which use the options.
+// Runs before the constructors of the library's variables, which read the options.
 [[gnu::constructor(101)]] void read_first() { (void)program_options(); }
 
 }  // namespace

@@ -17,14 +17,14 @@ constexpr useconds_t look = 100;  // microseconds between polls of another proce
 std::uint64_t load(const std::uint64_t& counter) {
   return __atomic_load_n(&counter, __ATOMIC_ACQUIRE);
 }
-/// Raises the counter to at least `number`, since records may complete out of order.
+/// Raises the counter to at least `number`. Records may complete out of order.
 void reach(std::uint64_t& counter, std::uint64_t number) {
   std::uint64_t before = load(counter);
   while (before < number && !__atomic_compare_exchange_n(&counter, &before, number, false,
                                                          __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
   }
 }
-/// Returns the number of another process's incomplete record; 0 if there is none.
+/// Returns the number of an incomplete record by another process; 0 if there is none.
 std::uint64_t awaited(const CUevent_st& event) {
   if (event.shared == nullptr) return 0;
   const std::uint64_t number = load(event.shared->recorded);
@@ -148,7 +148,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   }
   if (there->capture == nullptr) note_wait(stream, event);
   if (there->capture != nullptr || !is_pending(*event)) return remember(cudaSuccess);
-  // The shared block of another process's event outlives the event.
+  // The shared block of an interprocess event outlives the event.
   const std::uint64_t number = awaited(*event);
   const int block = number != 0 ? dup(event->block) : -1;
   submit_late(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects calls of certain functions in the program's symbol table.
+// Detects programs that call certain functions, by the symbol table.
 #include "rung/emulate/runtime/exports.hpp"
 
 #include <link.h>
@@ -10,7 +10,7 @@
 namespace rung::cuda {
 namespace {
 
-/// Searches one object for calls of exporting functions; callback of dl_iterate_phdr().
+/// Searches one object for calls of functions that export memory; callback of dl_iterate_phdr().
 int calls_to_export(dl_phdr_info* object, std::size_t, void* found) {
   const ElfW(Sym)* symbols = nullptr;
   const char* names = nullptr;
@@ -26,15 +26,15 @@ int calls_to_export(dl_phdr_info* object, std::size_t, void* found) {
         hashes = reinterpret_cast<const std::uint32_t*>(one->d_un.d_ptr);
     }
   }
-  // The second word of the hash table is the index of the first symbol defined in this object.
-  // Undefined symbols, which are the called ones, precede it.
+  // The second word of the hash table is the index of the first symbol that this object defines.
+  // Undefined symbols, which include all called functions, precede it.
   for (std::uint32_t i = 1; hashes != nullptr && symbols != nullptr && i < hashes[1]; ++i) {
     if (std::string_view(names + symbols[i].st_name) == "cudaIpcGetMemHandle") {
       *static_cast<bool*>(found) = true;
       return 1;
     }
   }
-  return 1;  // the first object is the program; libraries are not searched
+  return 1;  // only the program, the first object, is searched
 }
 
 }  // namespace

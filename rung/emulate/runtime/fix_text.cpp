@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spells the text that fixes replace: advice uses the source without comments, but programs that
-// apply fixes search for the text in the file.
+// Spells the text that fixes replace as in the file: advice uses the source without comments, but
+// programs that apply fixes search the file for the text.
 #include <map>
 #include <string>
 #include <string_view>
@@ -38,8 +38,8 @@ std::size_t skip_gap(std::string_view text, std::size_t at) {
   }
 }
 
-/// Returns the end of `wanted` in the file's text if it begins at `at`, apart from blanks and
-/// comments; npos otherwise.
+/// Returns the end of `wanted` in the file's text if it occurs at `at`, ignoring blanks and
+/// comments; else npos.
 std::size_t match_at(std::string_view text, std::size_t at, std::string_view wanted) {
   std::size_t i = 0;
   while ((i = skip_blanks(wanted, i)) < wanted.size()) {
@@ -65,7 +65,7 @@ void trim_end(std::string& text) {
   while (!text.empty() && is_blank(text.back())) text.pop_back();
 }
 
-/// Removes equal whole lines at the end of both texts.
+/// Removes whole lines that are equal at the end of the two texts.
 void leave_out_end(Fix& fix) {
   std::size_t alike = 0;
   while (alike < fix.from.size() && alike < fix.text.size() &&

@@ -22,7 +22,7 @@ cudaError_t add_node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNo
 
 cudaError_t kernel_operation(const cudaKernelNodeParams& given,
                              std::function<cudaError_t()>& operation) {
-  // Captures the launch in a graph, so that launch_by_address() copies the arguments.
+  // Captures the launch into a graph, so that launch_by_address() copies the arguments.
   CUgraph_st one;
   cudaStream_t stream = nullptr;
   cudaStreamCreate(&stream);
@@ -46,7 +46,7 @@ std::function<cudaError_t()> fill_operation(const cudaMemsetParams& given) {
     cudaError_t error = cudaSuccess;
     for (std::size_t row = 0; row < std::max<std::size_t>(fill.height, 1); ++row) {
       char* begin = static_cast<char*>(fill.dst) + row * fill.pitch;
-      // A fill with 2- or 4-byte elements repeats the bytes of the pattern.
+      // A fill with elements of 2 or 4 bytes repeats the bytes of the pattern.
       for (std::size_t i = 0; i < fill.width && error == cudaSuccess; ++i) {
         if (fill.elementSize == 1) {
           error = fill_bytes(begin, static_cast<int>(fill.value), fill.width);
@@ -62,7 +62,7 @@ std::function<cudaError_t()> fill_operation(const cudaMemsetParams& given) {
 
 namespace {
 
-/// Returns the nodes in topological order; fewer than all if there is a cycle.
+/// Returns the nodes in topological order; fewer than all if the graph has a cycle.
 std::vector<std::shared_ptr<CUgraphNode_st>> sorted(const CUgraph_st& graph) {
   std::vector<std::shared_ptr<CUgraphNode_st>> left = graph.nodes, done;
   const auto waits = [&](const auto& node) {

@@ -14,7 +14,7 @@
 namespace rung::cuda {
 namespace {
 
-/// Replaces the node in one executable graph. Other graphs that share the node are unchanged.
+/// Replaces the node in one executable graph; other graphs that contain the node are unchanged.
 cudaError_t replace(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeType type,
                     std::function<cudaError_t()> operation) {
   if (exec == nullptr || node == nullptr) return remember(cudaErrorInvalidValue);
@@ -28,8 +28,8 @@ cudaError_t replace(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeTyp
   return remember(cudaSuccess);
 }
 
-/// Bytes allocated by alloc nodes, for queries. The memory itself exists from the node's creation
-/// on, since its address is known then.
+/// Sizes of memory of allocation nodes, for queries. The memory itself exists from the creation of
+/// the node on, since the node's address is known from then on.
 class GraphMemory {
  public:
   void use(void* memory, std::size_t bytes) {
@@ -128,7 +128,7 @@ cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t graph,
 cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                     const cudaGraphNode_t* after, std::size_t count, void* memory) {
   if (find(memory).begin != memory) return remember(cudaErrorInvalidValue);
-  // Freed memory stays reserved: the graph may be launched again, with the memory at the same
+  // Freed memory stays reserved, since the graph may be launched again and needs memory at the same
   // address.
   return add_node(node, graph, after, count, cudaGraphNodeTypeMemFree, [memory] {
     graph_memory().stop_using(memory);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulator functions that cooperative groups call.
+// Functions of the simulator that cooperative groups call.
 #include "rung/emulate/runtime/api.hpp"
 #include "rung/simt/cluster.hpp"
 #include "rung/simt/simulator.hpp"

@@ -41,8 +41,8 @@ void* note(void* memory, std::size_t bytes) {
 std::mutex freed_mutex;
 std::unordered_set<void*> freed;
 
-/// Keeps memory that a kernel frees until the kernel's end: its address is not reused, so that
-/// later accesses and double frees are reported. `code`: return address of the call.
+/// Keeps memory that a kernel frees until the kernel ends, so that its addresses are not reused,
+/// and later accesses and double frees are reported. `code`: return address of the call.
 bool keep(void* memory, const void* code) {
   if (memory == nullptr || !simt::in_kernel()) return false;
   bool again = false;
@@ -56,8 +56,8 @@ bool keep(void* memory, const void* code) {
   return true;
 }
 
-/// Registers __device__ and __constant__ variables: the data segments of the object at `address`,
-/// or of the program (the first object) if it is null.
+/// Registers __device__ and __constant__ variables: the data segments of the object that contains
+/// `address`, or of the program (the first object) if `address` is null.
 void register_variables(const void* address) {
   struct Search {
     std::uintptr_t address;
@@ -113,11 +113,11 @@ void free_kernels_heap() {
 
 }  // namespace rung::cuda
 
-/// Called by each stand-alone object at load time: a library loaded by a host program (ctypes) has
-/// its own variables.
+/// Called by each stand-alone object on load: a library that a host program loads (ctypes) has its
+/// own variables.
 RUNG_WRAP void rung_emulate_object(const void* address) { register_variables(address); }
 
-// Names required by the linker. NOLINTBEGIN(readability-identifier-naming)
+// Names are required by the linker. NOLINTBEGIN(readability-identifier-naming)
 RUNG_WRAP void* __wrap_malloc(std::size_t bytes) { return note(std::malloc(bytes), bytes); }
 RUNG_WRAP void __wrap_free(void* memory) {
   if (!keep(memory, __builtin_return_address(0))) std::free(memory);

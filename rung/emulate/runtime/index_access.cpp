@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the failing access among the accesses in one line.
+// Finds the failing access among the accesses in a line.
 #include "rung/emulate/runtime/index_access.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ bool is_plain_word(const Token& token) {
   return token.kind == TokenKind::identifier && !is_keyword(token);
 }
 
-/// Returns true if name[...] declares the array: T name[n], or T other, name[n].
+/// Returns true if name[...] declares an array: T name[n], or T other, name[n].
 bool declares(const TokenStream& tokens, std::size_t name, std::size_t statement) {
   if (is_plain_word(tokens[name - 1])) return true;
   if (!tokens[name - 1].is(",") || !is_plain_word(tokens[statement]) ||
@@ -58,7 +58,7 @@ std::vector<IndexAccess> accesses_at(const SourceTree& tree, const SourceTree::S
   return list;
 }
 
-/// Removes elements that do not satisfy the predicate, unless none does.
+/// Removes elements that do not satisfy the predicate, unless no element does.
 template <class Predicate>
 void prefer(std::vector<IndexAccess>& list, Predicate wanted) {
   if (std::any_of(list.begin(), list.end(), wanted)) {
@@ -101,7 +101,7 @@ std::optional<IndexAccess> find_access(const SourceTree& tree, const simt::recor
   const auto declared = [&](const IndexAccess& one) {
     return declaration_of(tree, *one.spot.function, tokens[one.name].text);
   };
-  if (wrong.array.empty()) {  // no name: an array with a known type
+  if (wrong.array.empty()) {  // no name: an array of a known type
     prefer(all, [&](const IndexAccess& one) { return declared(one) != 0; });
     prefer(all, [&](const IndexAccess& one) {
       if (declared(one) == 0) return false;
@@ -125,7 +125,7 @@ std::optional<IndexAccess> find_access(const SourceTree& tree, const simt::recor
       return target == *wrong.writes;
     });
   }
-  // Prefers accesses whose index exceeds the array on the observed side.
+  // Prefers accesses with an index that can exceed the array on the observed side.
   prefer(all, [&](const IndexAccess& one) {
     return tree.mentions(one.begin, one.end, wrong.before() ? "-" : "+");
   });

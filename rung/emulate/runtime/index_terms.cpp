@@ -38,8 +38,8 @@ class Splitter {
     split(column, columns, name);
   }
 
-  /// Returns the name of a kernel parameter with this value, preferably other than `except`; the
-  /// number if there is none.
+  /// Returns the name of a kernel parameter with this value, preferably not `except`; the number if
+  /// there is none.
   [[nodiscard]] std::string name_of(std::int64_t value, const std::string& except = "") const {
     const Function* const kernel = kernel_of(tree_, finding_);
     std::string found;
@@ -57,7 +57,7 @@ class Splitter {
   std::vector<IndexTerm> terms;
 
  private:
-  /// Returns the tokens equal to this symbol outside of brackets.
+  /// Returns the tokens outside brackets that equal this symbol.
   [[nodiscard]] std::vector<std::size_t> outer(TokenRange range, std::string_view symbol) const {
     std::vector<std::size_t> list;
     for (std::size_t i = range.begin; i < range.end; ++i) {
@@ -66,7 +66,8 @@ class Splitter {
     }
     return list;
   }
-  /// Returns true if the expression can be a row length: a known parameter or constant.
+  /// Returns true if the expression can be a row length: a parameter or constant with a known
+  /// value.
   [[nodiscard]] bool is_width(TokenRange range) const {
     if (range.begin >= range.end || tokens_[range.begin].kind == TokenKind::number) return false;
     const auto value = values_.value(range);
@@ -85,7 +86,7 @@ class Splitter {
     }
     return false;
   }
-  /// Parses rows * width + column, in any order.
+  /// Parses rows * width + column, with operands in any order.
   bool split_once(TokenRange range, TokenRange& rows, TokenRange& width, TokenRange& column) const {
     const std::vector<std::size_t> pluses = outer(range, "+");
     if (pluses.empty() || pluses.front() == range.begin) return false;
@@ -96,7 +97,8 @@ class Splitter {
                      : TokenRange{range.begin, pluses.back()};
       const std::vector<std::size_t> stars = outer(product, "*");
       if (stars.empty() || !outer(product, "-").empty()) continue;
-      // One factor counts rows, the other factors are the row length: z * (height * width).
+      // One factor is the row index, the product of the others the row length: z * (height *
+      // width).
       rows = {product.begin, stars.front()};
       width = {stars.front() + 1, product.end};
       if (is_width(width)) return true;
@@ -133,10 +135,10 @@ std::string condition_of(const SourceTree& tree, const Finding& finding, const I
   const TokenStream& tokens = tree.tokens();
   const ThreadValues values(tree, *access.spot.function, finding);
   std::vector<IndexTerm> terms = terms_of(tree, finding, access, wrong.count);
-  // A uniform index is wrong by itself; a guard would not help.
+  // A uniform index is itself wrong; a guard would not help.
   if (values.is_uniform(access.index())) return "";
   if (terms.size() == 1) {
-    // Arrays of row bounds have one more element than rows: row + 1 <= rows.
+    // Row-offset arrays have one element more than there are rows: row + 1 <= rows.
     TokenRange& range = terms[0].range;
     const Splitter names(tree, finding, *access.spot.function);
     const std::string one_less = names.name_of(wrong.count - 1);
@@ -152,7 +154,7 @@ std::string condition_of(const SourceTree& tree, const Finding& finding, const I
     return values.may_be_negative(term.range);
   });
   std::string condition;
-  bool all_hold = true;  // for the failing thread
+  bool all_hold = true;  // all conditions hold for the failing thread
   const auto add = [&](const std::string& part, std::optional<bool> holds) {
     condition += (condition.empty() ? "" : " && ") + part;
     all_hold &= holds.value_or(false);

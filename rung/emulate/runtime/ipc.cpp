@@ -14,7 +14,7 @@
 namespace rung::cuda {
 namespace {
 
-/// Opened handle. Opening it again returns the same address, until it is closed as often.
+/// Opened handle. Opening it again returns the same address; it must be closed as often.
 struct Opened {
   std::mutex mutex;
   struct One {
@@ -43,7 +43,7 @@ cudaError_t open_memory(void** memory, const BlockName& name, cudaMemPool_t pool
     return good ? cudaErrorMemoryAllocation : cudaErrorInvalidValue;
   }
   note_other_processes();
-  // All of the memory counts as initialized, since writes by the other process are not observed.
+  // All bytes count as initialized, since writes by the other process are not observed.
   add_region({.begin = static_cast<char*>(there),
               .bytes = header.asked,
               .type = cudaMemoryTypeDevice,
@@ -79,7 +79,7 @@ cudaError_t cudaIpcOpenMemHandle(void** memory, cudaIpcMemHandle_t handle, unsig
   if (name.process == getpid()) return remember(cudaErrorDeviceUninitialized);
   const std::lock_guard lock(opened().mutex);
   const auto known = opened().by_file.find(name.file);
-  // cudaDeviceReset removes the mapping.
+  // cudaDeviceReset may have removed the mapping.
   if (known != opened().by_file.end() && find(known->second.begin).origin == Origin::opened) {
     ++known->second.times;
     *memory = known->second.begin;

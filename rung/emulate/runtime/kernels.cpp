@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels by address: names, attributes and occupancy.
+// Kernels by address: names, attributes, occupancy.
 #include "rung/emulate/runtime/kernels.hpp"
 
 #include <cxxabi.h>
@@ -20,7 +20,7 @@ struct Registry {
   std::map<const void*, KernelEntry> kernels;
   std::map<const void*, std::size_t> dynamic_limits;
   std::map<const void*, bool> wide_clusters;
-  // Keyed by program or library and mangled name: two libraries may have kernels of one name.
+  // Keyed by program or library and mangled name: two libraries may have kernels of the same name.
   std::map<std::pair<const void*, std::string>, Demands> demands;
 };
 Registry& registry() {
@@ -75,7 +75,7 @@ const Demands* find_restricted(const char* kernel) {
 namespace {
 
 /// Returns the maximum of the values set for this kernel, by its address or by its name within its
-/// program or library. The caller holds the lock.
+/// program or library. The caller must hold the lock.
 template <class T>
 T setting(const std::map<const void*, T>& settings, const void* code, const char* kernel,
           T at_least) {
@@ -104,7 +104,7 @@ bool wide_clusters(const void* code, const char* kernel) {
 }
 
 std::string plain_name(const char* mangled) {
-  // Mangled name of a type in the kernel. Demangled, it begins with the kernel.
+  // Mangled name of a type local to the kernel. Its demangled form begins with the kernel.
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> text(
       abi::__cxa_demangle(mangled, nullptr, nullptr, &status), &std::free);
@@ -112,7 +112,7 @@ std::string plain_name(const char* mangled) {
   if (const std::size_t tag = name.rfind("::rung_kernel"); tag != std::string::npos) {
     name.erase(tag);
   }
-  // Drops the parameters and the return type, which do not identify the kernel.
+  // Drops parameters and return type, which do not identify the kernel.
   int angles = 0;
   for (std::size_t i = 0; i < name.size(); ++i) {
     if (name[i] == '<') ++angles;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches kernels: checks the device's limits, then runs the simulator. Kernels launched by a
+// Launches kernels: checks the limits of the device, and runs the simulator. Kernels launched by a
 // kernel run after it has ended.
 #include <omp.h>
 
@@ -47,16 +47,16 @@ struct Pending {
 struct RunningLaunch : LaunchData {
   const LaunchConfig* config = nullptr;
   dim3 cluster;
-  const Task* task = running_task();  // task that runs the launch; null: none
+  const Task* task = running_task();  // task that runs the launch; null: no task
   const int device = current_device();
   std::mutex mutex;  // guards the members below
   Refusal refused;
-  bool again = false;  // must be launched again in the clusters that the kernel requires
+  bool again = false;  // must be launched again with the clusters that the kernel requires
   std::deque<Pending> children;
 };
 RunningLaunch& running_launch() { return *static_cast<RunningLaunch*>(launch_data); }
 
-/// Returns the layout of a kernel, or of a launch site whose kernel is known only after its start.
+/// Returns the layout of a kernel, or of a launch site whose kernel is known only after the start.
 KernelLayout& layout_of(const void* key) {
   static std::mutex mutex;
   static auto& layouts = *new std::unordered_map<const void*, std::unique_ptr<KernelLayout>>;
@@ -93,7 +93,7 @@ void complete_finding(const void* data, const simt::record::Memory* memory,
 std::vector<const void*> memory_of_several(const void* data) {
   const RunningLaunch& launch = launch_of(data);
   const char* kernel = launch.kernel;
-  // Predicts the kernel that this site launched before.
+  // Predicts that the site launches the same kernel as before.
   if (kernel == nullptr) {
     kernel = static_cast<const KernelLayout*>(launch.layout)->last_kernel.load();
   }
@@ -112,16 +112,16 @@ constexpr simt::record::LaunchSource launch_source = {memory_of_several, paramet
                                                       library_call};
 
 /// Gap between dynamic and static shared memory, so that an overrun of one does not silently access
-/// the other. A multiple of the width of all banks, so that bank conflicts are unchanged.
+/// the other. A multiple of the total width of the banks, so that bank conflicts are unchanged.
 constexpr std::size_t shared_gap = 1024;
 
 simt::dialect::dim3 convert(const dim3& v) { return {v.x, v.y, v.z}; }
 
 cudaError_t run_now(const LaunchConfig& config, const SharedClosure& closure);
 
-/// Runs the launch. `told`: mangled name of the kernel, if an earlier attempt has determined it.
-/// Set on return if the kernel must be launched again in the clusters that it requires, which for a
-/// kernel launched by name are known only after its start.
+/// Runs the launch. `told`: mangled name of the kernel, if an earlier attempt has determined it. It
+/// is set on return if the kernel must be launched again with the clusters that it requires; for a
+/// kernel launched by name these are known only after its start.
 cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, const char*& told) {
   const void* key =
       config.code != nullptr ? config.code : reinterpret_cast<const void*>(closure->run);
@@ -133,7 +133,7 @@ cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, c
   const std::size_t limit = config.code != nullptr
                                 ? dynamic_shared_limit(config.code, kernel)
                                 : std::max(shared_without_asking, model().shared_per_block);
-  // Predicts the kernel that this site launched before.
+  // Predicts that the site launches the same kernel as before.
   const Demands* demands = find_demands(kernel != nullptr ? kernel : layout.last_kernel.load());
   if (kernel == nullptr && !divides(cluster_of(config, demands), config.grid)) demands = nullptr;
   if (kernel != nullptr) {
@@ -260,7 +260,7 @@ void run_children() {
     mine.swap(running.children);
   }
   if (mine.empty()) return;
-  // On another OS thread, since the scheduler of this one is busy with the parent.
+  // Runs on another OS thread, since this thread's scheduler is busy with the parent.
   std::thread([&] {
     const OnDevice there(running.device);
     for (const Pending& child : mine) remember(run_now(child.config, child.closure));

@@ -11,7 +11,7 @@ namespace rung::cuda {
 cudaError_t launch_by_address(LaunchConfig config, void** arguments) {
   const KernelEntry* known = find_kernel(config.code);
   if (known == nullptr) return remember(cudaErrorInvalidDeviceFunction);
-  // Copied values: the program may modify its own before a graph runs.
+  // Copied values, since the program may modify its own before a graph runs.
   struct Call {
     KernelEntry kernel;
     std::vector<std::max_align_t> values;
@@ -24,7 +24,7 @@ cudaError_t launch_by_address(LaunchConfig config, void** arguments) {
   std::size_t all = 0;
   for (int i = 0; i < known->count; ++i) all += units(i);
   call->values.resize(all);
-  // Padding, too: launches are compared byte by byte (repetition.hpp).
+  // Also clears padding, since launches are compared byte by byte (repetition.hpp).
   if (all > 0) std::memset(call->values.data(), 0, all * sizeof(std::max_align_t));
   std::max_align_t* next = call->values.data();
   for (int i = 0; i < known->count; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits of a launch: the device's and the kernel's.
+// Limits on launches, imposed by the device and the kernel.
 #include "rung/emulate/runtime/launch_limits.hpp"
 
 #include "rung/emulate/runtime/kernels.hpp"
@@ -36,7 +36,7 @@ dim3 cluster_of(const LaunchConfig& config, const Demands* demands) {
   return demanded && !config.has_cluster ? demands->cluster : config.cluster;
 }
 
-// Returns the error that an H200 returns for such a launch.
+// Returns the error with which an H200 rejects such a launch.
 Refusal unmet(const LaunchConfig& config, const Demands* demands) {
   if (demands == nullptr) return {};
   if (demands->max_threads != 0 && volume(config.block) > demands->max_threads) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocations of the program: device, access rights, and release.
+// Allocations of the program: on the device, with access rights and release.
 #include "rung/emulate/runtime/memory.hpp"
 
 #include <sys/mman.h>
@@ -25,7 +25,7 @@ namespace record = simt::record;
 
 // Gap between allocations, so that small overruns do not silently access the next allocation.
 constexpr std::size_t margin = 512;
-/// Limit of the allocations with guard pages, since the system limits the number of mappings.
+/// Maximum number of allocations with guard pages, since the system limits the number of mappings.
 constexpr std::size_t max_guarded = 8192;
 
 struct Table {
@@ -34,7 +34,7 @@ struct Table {
   std::size_t bytes[max_devices] = {};  // bytes allocated by the runtime
 };
 Table& table() {
-  static Table& one = *new Table;  // never destroyed: programs free in static destructors
+  static Table& one = *new Table;  // never destroyed, since static destructors may free memory
   return one;
 }
 
@@ -82,12 +82,12 @@ bool get_bytes(Allocation& one) {
   one.begin = one.pages.begin + before;
   one.launches_before = launches_so_far();
   std::memset(one.pages.begin, simt::poison, one.pages.bytes);
-  // Fresh pages of managed memory are zero, which programs rely on.
+  // Fresh managed memory is zero; programs rely on this.
   if (one.type == cudaMemoryTypeManaged) std::memset(one.begin, 0, one.bytes);
   if (one.type == cudaMemoryTypeDevice) close_to_host(one.pages);
   return true;
 }
-/// Frees the bytes. `code`: return address of the freeing call.
+/// Frees the allocation's bytes. `code`: return address of the freeing call.
 void delete_bytes(const Allocation& one, const void* code) {
   open_to_host(one.pages);
   retire_pages(one.pages, {one.begin, one.bytes, code});
@@ -221,7 +221,7 @@ bool holds(const void* address, std::size_t bytes, bool writes) {
     }
     at = one.begin + one.bytes;
     if (at >= end) return true;
-    if (one.origin != Origin::mapped) return false;  // only mapped memory is adjacent on purpose
+    if (one.origin != Origin::mapped) return false;  // only mapped memory is adjacent intentionally
   }
 }
 
@@ -237,7 +237,7 @@ int share(const void* memory) {
                                 .pool = one.pool != nullptr ? number_of_pool(one.pool) : 0,
                                 .device = one.device});
   if (block < 0) return -1;
-  // The block replaces the pages at their address and stays accessible to the host from then on.
+  // The block replaces the pages at the same address; from then on the host may access it.
   open_to_host(one.pages);
   void* copy = map_block(block, whole, PROT_READ | PROT_WRITE);
   if (copy != nullptr) {
@@ -249,7 +249,7 @@ int share(const void* memory) {
     return -1;
   }
   note_other_processes();
-  record::mark_initialized(one.begin, one.bytes);  // writes of other processes are not observed
+  record::mark_initialized(one.begin, one.bytes);  // writes by other processes are not observed
   return one.block = block;
 }
 

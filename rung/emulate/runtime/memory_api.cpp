@@ -45,14 +45,14 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* memory, cudaExtent extent) {
 }
 cudaError_t cudaFree(void* memory) {
   if (rung::simt::in_kernel()) {
-    // Host memory is not freed: unlike on a GPU, threads of a kernel destroy parameters here.
+    // Host memory is not freed: unlike on a GPU, threads of a kernel destroy their parameters.
     if (find(memory).begin != nullptr) return cudaErrorInvalidValue;
     free_in_kernel(memory, __builtin_return_address(0));
     return cudaSuccess;
   }
   if (memory != nullptr) await_device(current_device());
   if (const Allocation found = find(memory); found.pool != nullptr) {
-    // Pool memory is released at once, even if work in flight uses it.
+    // Pool memory is released immediately, even if work in flight uses it.
     note_free(found.begin, found.bytes);
   } else if (memory != nullptr) {
     host_waited_for_device(current_device());

@@ -22,7 +22,7 @@ constexpr std::size_t kib = 1024;
 constexpr std::size_t mib = kib * kib;
 constexpr std::size_t gib = kib * mib;
 
-// Compute capabilities are from the programming guide, other figures from data sheets.
+// Compute capabilities are from the programming guide, other values from data sheets.
 constexpr Model models[] = {
     {60, "Tesla P100", 56, 2048, 32, 64 * kib, 48 * kib, 4 * mib, 1328500, 715000, 4096, 16 * gib},
     {61, "GeForce GTX 1080 Ti", 28, 2048, 32, 96 * kib, 48 * kib, 2816 * kib, 1582000, 5505000, 352,
@@ -88,7 +88,7 @@ simt::record::Chip modeled_caches() {
   chip.blocks = m.blocks_per_multiprocessor;
   chip.l2_bytes = m.l2_bytes;
   chip.shared_reserved = m.capability >= 80 ? kib : 0;
-  // Sizes are from the programming guide's notes on each compute capability.
+  // Sizes are from the programming guide's section on each compute capability.
   if (m.capability < 70) {  // shared memory is separate from L1
     const std::size_t l1 = m.capability == 60 ? 24 * kib : 48 * kib;
     chip.l1_bytes = l1 + m.shared_per_multiprocessor;
@@ -245,7 +245,8 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, std::size_t value) {
   const auto found = limits().find(limit);
   if (found == limits().end()) return remember(cudaErrorUnsupportedLimit);
   found->second = value;
-  // Stack frames on a CPU are larger than on a GPU: return addresses, spilled registers.
+  // Stack frames are larger on a CPU than on a GPU because of return addresses and spilled
+  // registers.
   if (limit == cudaLimitStackSize) rung::simt::set_stack_bytes(256 * kib + 4 * value);
   return remember(cudaSuccess);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names the memory of a finding as the program does, by the launch's arguments.
+// Names the memory of a finding as in the program, using the launch's arguments.
 #include "rung/emulate/runtime/kernels.hpp"
 #include "rung/simt/record.hpp"
 #include "rung/simt/simulator.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 namespace record = simt::record;
 
-/// Formats an allocation: "cudaMalloc'ed at prog.cu:20".
+/// Formats the origin of an allocation: "cudaMalloc'ed at prog.cu:20".
 std::string allocation_of(const record::Memory& memory) {
   if (!memory.name.starts_with("cuda") || memory.code == nullptr) return "";
   const std::string where = simt::source_line(static_cast<const char*>(memory.code) - 1);

@@ -15,13 +15,13 @@
 namespace rung::cuda {
 namespace {
 
-// Retired pages occupy address space and a mapping, but no memory.
+// Retired pages take address space and a mapping, but no memory.
 constexpr std::size_t max_freed_bytes = std::size_t{64} << 30;
 constexpr std::size_t max_freed = 8192;
 
-// Limit of protection changes. Protecting and unprotecting takes about 2 to 14 us per allocation
-// and 0.2 to 0.4 us per page, so the limit bounds the total at about 0.3 s for a program with many
-// launches and much memory. Beyond it device memory stays accessible.
+// Maximum number of protection changes. Protecting and unprotecting takes about 2 to 14 us per
+// allocation and 0.2 to 0.4 us per page, so the total stays below about 0.3 s for a program with
+// many launches and much memory. Beyond the limit, device memory stays accessible.
 constexpr std::size_t max_changes = 20'000;
 constexpr std::size_t max_changed_pages = std::size_t{1} << 19;
 
@@ -40,15 +40,14 @@ struct State {
   bool closed = false;
 };
 State& state() {
-  static State& one = *new State;  // never destroyed: programs free in static destructors
+  static State& one = *new State;  // never destroyed, since static destructors may free memory
   return one;
 }
 
 char* whole_begin(const Pages& pages) { return pages.begin - pages.guard; }
 std::size_t whole_extent(const Pages& pages) { return pages.bytes + 2 * pages.guard; }
 
-/// Returns true if device memory is inaccessible to the host, which requires that the session
-/// checks.
+/// Returns true if device memory is inaccessible to the host. This requires a session with checks.
 bool closes(const State& all) { return all.affordable && simt::record::checking(); }
 
 void close_all(State& all, bool closed) {

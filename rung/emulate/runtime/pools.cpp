@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stream-ordered allocation: memory pools, including exported ones.
+// Stream-ordered allocation: memory pools, including exported pools.
 #include "rung/emulate/runtime/pools.hpp"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@ struct CUmemPoolHandle_st {
   int device = 0;
   bool imported = false;
   std::uint64_t number = 0;
-  int block = -1;                            // block that backs the exported pool; -1: not exported
+  int block = -1;                            // block that backs an exported pool; -1: not exported
   std::map<int, cudaMemAccessFlags> access;  // access rights of other devices
 };
 
@@ -101,7 +101,7 @@ cudaError_t cudaMallocFromPoolAsync(void** memory, std::size_t bytes, cudaMemPoo
   return allocate_ordered(memory, bytes, pool, stream, __builtin_return_address(0));
 }
 cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
-  // Memory that a captured graph may use stays allocated until the program's end.
+  // Memory that a captured graph may use remains allocated until the program's end.
   const CUstream_st* there = stream_of(stream);
   if (there == nullptr) return remember(cudaErrorInvalidResourceHandle);
   if (there->capture != nullptr) return remember(cudaSuccess);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repeated launches: selects the launches that are recorded.
+// Repeated launches: selects the launches to be recorded.
 //
 // A launch is described by words: its shape and its arguments. A pointer into registered memory is
-// replaced by a description of that memory, so that two buffers of one size are equal, and a
-// pointer to freed memory differs. A word with many values, such as a step number or a seed, is
-// ignored from then on. A launch is a repetition if all other words equal those of a recorded
-// launch.
+// replaced by a description of the memory, so that two buffers of the same size are equal, and a
+// pointer to freed memory differs. A word that takes many values, such as a step number or a seed,
+// is ignored from then on. A launch is a repetition if all its other words equal those of a
+// recorded launch.
 #include "rung/emulate/runtime/repetition.hpp"
 
 #include <algorithm>
@@ -26,20 +26,20 @@ namespace {
 
 namespace record = simt::record;
 
-// Numbers of launches and requests after which a kernel is no longer recorded: some 0.1 s.
+// Numbers of launches and requests after which a kernel is no longer recorded: about 0.1 s.
 struct Enough {
   std::uint64_t launches, requests;
 };
 constexpr Enough enough[] = {
     {8, std::uint64_t{1} << 18}, {3, std::uint64_t{1} << 20}, {2, std::uint64_t{1} << 22}};
-constexpr std::size_t max_values = 8;  // limit of the values of a word that distinguishes launches
-constexpr std::size_t max_kinds = 64;  // limit of distinguished launches
+constexpr std::size_t max_values = 8;  // maximum number of values of a word before it is ignored
+constexpr std::size_t max_kinds = 64;  // maximum number of distinct launches
 
 /// The option --checks. A host program that loads kernels may change it between launches.
 struct Policy {
   std::atomic<bool> follows = false;     // the session counts or checks, but not all launches
-  std::atomic<std::uint64_t> first = 0;  // number of recorded launches; 0: by the table `enough`
-  std::atomic<bool> whole = false;       // recorded launches record all blocks
+  std::atomic<std::uint64_t> first = 0;  // number of launches to record; 0: use the table `enough`
+  std::atomic<bool> whole = false;       // record all blocks of recorded launches
 
   void set(const std::string& launches) {
     const auto wanted = [](const char* name) {
@@ -61,7 +61,7 @@ Policy& policy() {
 }
 
 struct Word {
-  bool written = false;  // the kernel writes to the pointer's target
+  bool written = false;  // the kernel writes to the memory to which the pointer points
   std::unordered_set<std::uint64_t> values;
   [[nodiscard]] bool tells() const { return values.size() <= max_values; }
 };
@@ -71,14 +71,14 @@ struct Word {
 struct LaunchHistory {
   record::PartlyRecorded report;
   std::uint64_t clean = 0;     // recorded launches since the last finding
-  std::uint64_t requests = 0;  // requests of those launches
-  bool elsewhere = false;      // the kernel has written to memory that no argument points to
+  std::uint64_t requests = 0;  // requests of these launches
+  bool elsewhere = false;      // the kernel has written to memory to which no argument points
   bool gap = false;            // a launch was not recorded
-  bool listed = false;         // a launch or block was not recorded: reported
+  bool listed = false;         // already listed in the report
   std::vector<Word> words;
   std::unordered_set<std::uint64_t> kinds;  // hashes of the words of recorded launches
 
-  /// Returns true if an equal launch has been recorded. Adds the launch's words.
+  /// Adds the launch's words. Returns true if an equal launch has been recorded before.
   bool knows(const std::vector<std::uint64_t>& launch);
   [[nodiscard]] bool is_enough() const {
     if (policy().first != 0) return clean >= policy().first;
@@ -103,7 +103,7 @@ bool LaunchHistory::knows(const std::vector<std::uint64_t>& launch) {
     if (word.tells()) {
       kind = std::rotl(kind, 23) * 0x9e3779b97f4a7c15u + launch[i] + i;
     } else {
-      kinds.clear();  // their hashes include this word
+      kinds.clear();  // the hashes include this word
     }
   }
   const bool new_kind = kinds.size() < max_kinds && kinds.insert(kind).second;
@@ -122,14 +122,15 @@ Histories& histories() {
   return one;
 }
 
-/// Adds the kernel to the report, once.
+/// Lists the kernel in the report, once.
 void list(LaunchHistory& history, const std::string& kernel) {
   if (std::exchange(history.listed, true)) return;
   history.report.kernel = kernel;
   histories().partly.push_back(&history);
 }
 
-/// Returns true if launch number `launch`, from 0, is recorded regardless of its predecessors.
+/// Returns true if launch number `launch`, counted from 0, is recorded regardless of earlier
+/// launches.
 bool is_sample(std::uint64_t launch) {
   const std::uint64_t number = launch + 1;
   const bool power_of_four = std::has_single_bit(number) && std::countr_zero(number) % 2 == 0;
@@ -191,8 +192,8 @@ void Repetition::ended_well(const std::string& kernel) {
   if (launch_.unrecorded) {
     history.gap = true;
     list(history, kernel);
-    // Writes of an unrecorded launch are unknown: all memory that its arguments reach counts as
-    // written.
+    // The writes of an unrecorded launch are unknown: all memory that its arguments reach counts as
+    // written if recorded launches have written it.
     for (const Pointer& one : pointers_) {
       if (history.words[one.word].written) record::mark_whole_initialized(one.memory);
     }
@@ -230,7 +231,7 @@ void Repetition::learn(LaunchHistory& history) const {
 
 void set_recorded_launches(const std::string& launches) {
   policy().set(launches);
-  policy().whole = true;  // host programs that load kernels select launches, not blocks
+  policy().whole = true;  // host programs that load kernels select whole launches
 }
 
 std::vector<record::PartlyRecorded> partly_recorded() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports: a kernel's failure immediately, the recorder's findings at the end; also in a file for
-// `rung emulate`, which gives its name.
+// Reports: failures of kernels immediately, findings of the recorder at the end; also to a file
+// whose name `rung emulate` passes.
 #include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -40,12 +40,12 @@ using record::Kind;
 std::mutex mutex;
 std::optional<Finding> refused;      // a rejected launch whose error the program has not queried
 std::vector<Finding> ignored_calls;  // errors that the program has not queried
-std::vector<Finding> short_copies;   // copies whose size may count elements; the source decides
-thread_local std::string reason;     // reason of the last failure; "": unknown
-// Texts of failures that were reported immediately, by location.
+std::vector<Finding> short_copies;   // copies whose size may count elements; checked later
+thread_local std::string reason;     // reason for the last failure; "": unknown
+// Failures that were reported immediately, by location.
 std::map<std::pair<std::string, int>, std::string> told;
 
-/// Parses "block (1, 2, 3)" in a message of the simulator; `word`: the word before the parenthesis.
+/// Parses "block (1, 2, 3)" in a message of the simulator. `word`: the word before the parenthesis.
 simt::dialect::uint3 coordinates(const std::string& message, const char* word) {
   simt::dialect::uint3 v{};
   const std::size_t at = message.find(word);
@@ -63,7 +63,7 @@ void set_place(Finding& finding, const std::string& where) {
   finding.line = std::atoi(where.c_str() + colon + 1);
 }
 
-/// Sets the finding's other location to the memory's allocation.
+/// Sets the finding's other location to the allocation of the memory.
 void set_allocation(Finding& finding, const record::Memory& memory) {
   Finding there;
   set_place(there, simt::source_line(static_cast<const char*>(memory.code) - 1));
@@ -76,7 +76,7 @@ struct Meaning {
   Kind kind;
   cudaError_t error;
 };
-// Kinds of the simulator's messages; the first match applies.
+// Kinds of the simulator's messages; the first matching entry applies.
 constexpr Meaning meanings[] = {
     {"deadlock", Kind::deadlock, cudaErrorLaunchTimeout},
     {"Assertion", Kind::launch, cudaErrorAssert},
@@ -101,7 +101,7 @@ void keep_text(const Finding& finding) {
   text_length += text.size();
 }
 
-/// Returns true if `rung emulate` reports the findings itself, once for several runs.
+/// Returns true if `rung emulate` itself reports the findings, once for several runs.
 bool told_later() {
   static const bool later = [] {
     const char* value = std::getenv("RUNG_EMULATE_TELL_LATER");
@@ -114,7 +114,7 @@ void tell(const std::string& text) {
   if (!told_later()) std::fprintf(stderr, "rung: %s\n", text.c_str());
 }
 
-/// Session from the load of the program to any kind of exit.
+/// Recording session from the program's load to its exit of any kind.
 class Session {
  public:
   Session() {
@@ -179,7 +179,7 @@ class Session {
       std::ofstream(json) << "{" << record::to_json(report, true) << "}\n";
     }
     if (path_.empty()) return;
-    // Child processes of the program write files of their own.
+    // Child processes of the program write their own files.
     const int descriptor = open(path_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
     if (descriptor >= 0) close(descriptor);
     const std::string path = descriptor >= 0 ? path_ : path_ + "." + std::to_string(getpid());
@@ -253,7 +253,7 @@ void note_reason(std::string why) { reason = std::move(why); }
 void ignored(cudaError_t error, const char* call, Place place) {
   const bool of_copies = std::string_view(call).starts_with("cudaMem");
   const std::string why = of_copies ? std::exchange(reason, "") : "";
-  // Errors of kernels are always reported.
+  // Errors in kernels are always reported.
   if (error == cudaSuccess || simt::in_kernel() || device_failure() != cudaSuccess) return;
   Finding finding;
   finding.kind = Kind::api_call;
@@ -274,7 +274,7 @@ void ignored(cudaError_t error, const char* call, Place place) {
 cudaError_t report_kernel_failure(const std::string& message) {
   const Meaning* meaning = meanings;
   while (message.find(meaning->words) == std::string::npos) ++meaning;
-  // The recorder has already reported kernels that it stopped, in more detail.
+  // The recorder has already reported kernels that it stopped, with more detail.
   bool noted = message.find("illegal address") != std::string::npos;
   std::vector<Finding> known = record::findings_so_far();
   if (meaning->kind == Kind::misaligned) {  // the misaligned access itself may end the kernel
@@ -285,7 +285,7 @@ cudaError_t report_kernel_failure(const std::string& message) {
   }
   std::string text = message;
   if (noted && !known.empty()) {
-    // An index outside the array's type is more specific than the resulting address.
+    // An index outside the array's type is more specific than the address it leads to.
     for (Finding& one : known) {
       const bool same = one.line == known.back().line && one.file == known.back().file;
       if (same && one.message.starts_with("index ")) std::swap(one, known.back());

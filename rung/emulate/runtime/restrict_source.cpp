@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps an access to the kernel parameter through which it goes, by the column of its code in the
-// compiled source. g++ gives a write the location of its assignment; a read that of its bracket,
-// star or member, or of the assignment, call or variable that receives the value. All other forms -
-// a pointer with two origins, a member that is a pointer, a parameter of another function - are
-// unknown.
-// unknown.
+// Maps an access to the kernel parameter through which it is made, by the column of its code in the
+// compiled source. g++ gives a write the location of its assignment; a read gets the location of
+// its bracket, star or member, or of the assignment, call or variable that receives the value. All
+// other forms - a pointer with two origins, a member that is a pointer, a parameter of another
+// function - are unknown.
 #include "rung/emulate/runtime/restrict_source.hpp"
 
 #include <algorithm>
@@ -53,7 +52,7 @@ CompiledSource::CompiledSource(const std::string& text) : tokens_(text) {
   }
 }
 
-/// Returns the token at the location; 0 if there is none.
+/// Returns the token at the source location; 0 if there is none.
 std::size_t CompiledSource::token_at(const simt::record::Source& place) const {
   for (std::size_t f = 0; f < files_.size(); ++f) {
     if (files_[f].name != place.file) continue;
@@ -73,7 +72,7 @@ std::string_view CompiledSource::parameter_at(const simt::record::Source& place,
                                               const Names& restricted) const {
   const std::size_t token = token_at(place);
   if (token == 0) return {};
-  // The outermost enclosing body must be the kernel's.
+  // The outermost enclosing body must belong to the kernel.
   std::size_t body = tokens_.size(), inner = token;
   for (std::size_t i = token; i > 0; --i) {
     if (emulate::closes(tokens_[i - 1]) && tokens_.opening(i - 1) < i) {
@@ -94,7 +93,7 @@ std::string_view CompiledSource::parameter_at(const simt::record::Source& place,
   return base == 0 ? std::string_view() : origin(base, scope, 0);
 }
 
-/// Returns the token of the pointer's name through which the code at this token writes; 0 if
+/// Returns the token that names the pointer through which the code at this token writes; 0 if
 /// unknown.
 std::size_t CompiledSource::base_of_write(std::size_t token) const {
   const Token& here = tokens_[token];
@@ -108,7 +107,7 @@ std::size_t CompiledSource::base_of_write(std::size_t token) const {
   return writes_first(open) ? base_behind(open + (tokens_[open + 1].is("&") ? 2 : 1)) : 0;
 }
 
-/// Returns the token of the pointer's name through which the code at this token reads; 0 if
+/// Returns the token that names the pointer through which the code at this token reads; 0 if
 /// unknown.
 std::size_t CompiledSource::base_of_read(std::size_t token, const Names& restricted) const {
   const Token& here = tokens_[token];
@@ -145,7 +144,7 @@ bool CompiledSource::writes_first(std::size_t open) const {
   return tokens_[open].is("(") && (name.starts_with("atomic") || name.starts_with("__st"));
 }
 
-/// Returns the token of the pointer's name of the single access among these tokens; 0 if there are
+/// Returns the token that names the pointer of the only access in these tokens; 0 if there are
 /// several accesses, or other uses of the parameters.
 std::size_t CompiledSource::only_access(std::size_t begin, std::size_t end,
                                         const Names& restricted) const {
@@ -177,7 +176,7 @@ bool CompiledSource::is_operand_end(std::size_t token) const {
   return one.kind == TokenKind::number || one.is(")") || one.is("]");
 }
 
-/// Returns the token of the pointer's name in the expression that ends before `end`: in[i],
+/// Returns the token that names the pointer in the expression that ends before `end`: in[i],
 /// in[i].x, p->x, *p, *(p + i), (p + i)[j]. `follows`: the pointer before `end` is dereferenced.
 std::size_t CompiledSource::base_before(std::size_t end, bool follows) const {
   while (end > 1) {
@@ -201,7 +200,7 @@ std::size_t CompiledSource::base_before(std::size_t end, bool follows) const {
     } else if (last.is_identifier()) {
       const Token& before = tokens_[end - 2];
       if (before.is("->") || before.is(".")) {
-        if (follows) return 0;  // possibly a member that is a pointer
+        if (follows) return 0;  // a member that may be a pointer
         follows = before.is("->");
         end -= 2;
         continue;
@@ -216,7 +215,7 @@ std::size_t CompiledSource::base_before(std::size_t end, bool follows) const {
   return 0;
 }
 
-/// Returns the token of the pointer's name in the expression that begins at `begin`: p, p + i,
+/// Returns the token that names the pointer in the expression that begins at `begin`: p, p + i,
 /// (T*)p + i, (T*)(p + i), &p[i].
 std::size_t CompiledSource::base_behind(std::size_t begin) const {
   std::size_t i = begin;
@@ -248,14 +247,15 @@ bool CompiledSource::is_swapped(std::size_t word) const {
 
 /// Returns the parameter from which the pointer `name` is derived; "" if unknown or ambiguous.
 std::string_view CompiledSource::origin(std::size_t name, const Scope& scope, int depth) const {
-  constexpr int max_depth = 4;  // limit of variables derived from each other
+  constexpr int max_depth = 4;  // maximum depth of variables derived from each other
   const std::string_view word = tokens_[name].text;
   if (depth > max_depth) return {};
   const auto parameter = scope.restricted.find(word);
   std::string_view from = parameter != scope.restricted.end() ? std::string_view(*parameter) : "";
   for (std::size_t i = scope.begin; i + 1 < scope.end; ++i) {
     if (!tokens_[i].is(word) || tokens_[i - 1].is(".") || tokens_[i - 1].is("->")) continue;
-    // Another declaration, a structured binding or a use of its address may change it unobserved.
+    // The variable may be changed unobserved by another declaration, a structured binding or a use
+    // of its address.
     const bool pointer = tokens_[i - 1].is("*") && is_operand_end(i - 2);  // else a product
     const bool declares = (tokens_[i - 1].is_identifier() && !tokens_[i - 1].is("return")) ||
                           (pointer && !tokens_[i + 1].is("["));
@@ -277,12 +277,12 @@ std::string_view CompiledSource::origin(std::size_t name, const Scope& scope, in
   return from;
 }
 
-/// Returns the token of the pointer's name that a variable receives from the expression at `begin`;
-/// 0 if unknown.
+/// Returns the token that names the pointer in the value at `begin` that a variable receives; 0 if
+/// unknown.
 std::size_t CompiledSource::base_of_value(std::size_t begin) const {
   const std::size_t first = begin + (tokens_[begin].is("&") ? 1 : 0);
   const std::size_t base = base_behind(first);
-  // An element is not a pointer.
+  // An array element is not a pointer.
   if (base == 0 || tokens_[base + 1].is("[") != (first != begin)) return 0;
   for (std::size_t i = base; i < tokens_.size(); ++i) {
     if (tokens_[i].is(";") || tokens_[i].is(",")) break;
@@ -293,7 +293,7 @@ std::size_t CompiledSource::base_of_value(std::size_t begin) const {
 
 namespace {
 
-/// Returns the compiled sources of the program and of libraries loaded so far.
+/// Returns the compiled sources of the program and of the libraries loaded so far.
 std::vector<const CompiledSource*> compiled_sources() {
   static std::mutex mutex;
   static auto& all = *new std::map<std::string, std::unique_ptr<CompiledSource>>;

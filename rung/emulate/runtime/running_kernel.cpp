@@ -32,7 +32,8 @@ class Timer {
     event.sigev_notify = SIGEV_THREAD_ID;
     event.sigev_signo = long_launch_signal();
     event._sigev_un._tid = gettid();
-    // Counts the thread's CPU time, so that a loaded machine is not mistaken for a waiting kernel.
+    // Measures the thread's CPU time, so that a loaded machine is not mistaken for a waiting
+    // kernel.
     there_ = timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer_) == 0;
   }
   ~Timer() {
@@ -53,7 +54,7 @@ class Timer {
   timer_t timer_{};
   bool there_ = false;
 };
-/// Returns this thread's timer. A child of fork() does not inherit its parent's timers.
+/// Returns this thread's timer. A child of fork() does not inherit timers.
 Timer& timer() {
   thread_local std::optional<Timer> one;
   thread_local pid_t process = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared memory blocks, implemented as unnamed files.
+// Shared memory blocks, implemented by unnamed files.
 #include "rung/emulate/runtime/shared_block.hpp"
 
 #include <fcntl.h>
@@ -30,7 +30,7 @@ int make_block(BlockHeader header) {
   const int descriptor = memfd_create("rung", MFD_CLOEXEC);
   if (descriptor < 0) return -1;
   const auto end = static_cast<off_t>(header.bytes + page());
-  // Allocates the file's memory now: a later shortage would end the program.
+  // Allocates the file's memory immediately, since a later shortage would end the program.
   bool good = posix_fallocate(descriptor, 0, end) == 0 &&
               pwrite(descriptor, &header, sizeof header, static_cast<off_t>(header.bytes)) ==
                   static_cast<ssize_t>(sizeof header);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Static shared memory: each variable is registered at load time and placed per kernel.
+// Static shared memory: variables are registered at load time and placed separately for each
+// kernel.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -28,7 +29,7 @@ std::vector<Variable>& variables() {
   return all;
 }
 
-/// Returns the function's part of a local type's mangled name: Z <function> E.
+/// Returns the function in the mangled name of a local type: Z <function> E.
 std::string_view function_of(const char* local) {
   std::string_view name = local;
   if (const std::size_t tag = name.rfind("E11rung_kernel"); tag != std::string_view::npos) {
@@ -36,8 +37,8 @@ std::string_view function_of(const char* local) {
   }
   return name;
 }
-/// Selects the variables that are declared in a kernel's function. Variables of a kernel of the
-/// same name in another program or library of the process are excluded.
+/// Selects the variables that are declared in a kernel's function. Excludes variables of a kernel
+/// with the same name in another program or library of the process.
 class Declared {
  public:
   explicit Declared(const char* kernel) {
@@ -66,7 +67,7 @@ int register_shared(std::size_t bytes, std::size_t alignment, const char* scope,
 std::size_t all_shared_bytes() {
   const std::lock_guard lock(variables_mutex);
   std::size_t bytes = 0;
-  // The bound holds for every order of placement.
+  // The bound holds for any order of placement.
   for (const Variable& one : variables())
     bytes += one.bytes + std::max<std::size_t>(one.alignment, 16);
   return bytes;
@@ -133,7 +134,7 @@ bool KernelLayout::variable_at(std::size_t offset, SharedName& found) const {
     const unsigned begin = __atomic_load_n(&table_[i], __ATOMIC_ACQUIRE);
     const Variable& one = variables()[i];
     if (begin == unknown || offset < begin || offset - begin >= one.bytes) continue;
-    // Mangled names end in 16rung_shared_tile, optionally with a number.
+    // Mangled names end in 16rung_shared_tile, possibly with a number.
     constexpr std::string_view mark = "rung_shared_";
     const std::string_view scope = one.scope;
     const std::size_t at = scope.rfind(mark);
@@ -154,7 +155,7 @@ unsigned place_shared(int variable) {
   std::size_t all = 0;
   const auto grown = [&](std::size_t before, std::size_t after) {
     all = after;
-    // Poisons the variable's bytes, as at the begin of the launch.
+    // Poisons the variable's bytes, as at the start of a launch.
     std::memset(shared_base + launch_data->static_begin + before, simt::poison, after - before);
     size_t& end = const_cast<LaunchData*>(launch_data)->shared_end;
     __atomic_store_n(&end, launch_data->static_begin + after, __ATOMIC_RELAXED);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Detects grids that are too small: `n / 256` blocks of 256 threads for a kernel with the guard `if
-// (i < n)`. Each thread writes its element, the last elements stay unwritten, and the host reads
+// (i < n)`. Each thread writes its element, the last elements remain unwritten, and the host reads
 // all of them.
 #include "rung/emulate/runtime/short_grid.hpp"
 
@@ -24,7 +24,7 @@ namespace {
 
 namespace record = simt::record;
 
-/// Extents of an array, and of the threads that cover it; one-dimensional arrays have a single row.
+/// Extents of an array and of the threads that cover it; a one-dimensional array has a single row.
 struct Shape {
   std::uint64_t width = 0, height = 1;
   std::uint64_t wide = 0, high = 1;  // extents in threads
@@ -45,8 +45,8 @@ std::unordered_map<const void*, std::vector<ShortGrid>>& known() {
   return by_array;
 }
 
-/// Returns the shapes, given by pairs of integer arguments, of arrays of at most `room` elements
-/// that the grid does not cover.
+/// Returns the shapes, derived from integer arguments, of arrays of at most `room` elements that
+/// the grid does not cover.
 std::vector<Shape> short_shapes(const LaunchConfig& config, std::uint64_t room) {
   std::vector<std::uint64_t> integers;
   for (const Argument& one : config.arguments) {
@@ -81,8 +81,7 @@ bool unwritten(const char* from, std::size_t bytes) {
                      [](char one) { return static_cast<unsigned char>(one) == simt::poison; });
 }
 
-/// Returns true if the corners of the covered part have been written, and none of the other
-/// elements.
+/// Returns true if the corners of the covered part have been written and no other element has.
 bool fits(const ShortGrid& one) {
   const Shape& s = one.shape;
   const auto at = [&](std::uint64_t row, std::uint64_t column) {
@@ -109,8 +108,9 @@ std::string advice_for(std::uint64_t elements, unsigned block, const char* along
          " drops the rest";
 }
 
-/// Returns the first token of the operand that ends before `end`, or one past the operand that
-/// begins at `begin`. An operand is a name, a number, or a parenthesized expression.
+/// operand_begin() returns the first token of the operand that ends before `end`; operand_end() one
+/// past the operand that begins at `begin`. An operand is a name, a number, or a parenthesized
+/// expression.
 std::size_t operand_begin(const emulate::TokenStream& tokens, std::size_t end) {
   std::size_t at = end - 1;
   if (emulate::closes(tokens[at])) at = tokens.opening(at);
@@ -127,14 +127,14 @@ std::size_t operand_end(const emulate::TokenStream& tokens, std::size_t begin) {
   return tokens[at + 1].is("(") ? tokens.closing(at + 1) + 1 : at + 1;
 }
 
-/// Rounds up the first division among these tokens. Returns false if there is none.
+/// Changes the first division among these tokens to round up. Returns false if there is none.
 bool round_up(const SourceTree& tree, TokenRange range, record::Finding& finding) {
   const emulate::TokenStream& tokens = tree.tokens();
   for (std::size_t i = range.begin; i < range.end; ++i) {
     if (!tokens[i].is("/")) continue;
     std::size_t begin = operand_begin(tokens, i), end = operand_end(tokens, i + 1);
     const std::string n = tree.text(begin, i), size = tree.text(i + 1, end);
-    // The argument of ceil() and similar functions is an integer quotient already.
+    // The argument of ceil() and similar functions is already an integer quotient.
     const std::string_view function = tokens[begin - 2].text;
     const bool ceils = tokens[begin - 1].is("(") && tokens[end].is(")") &&
                        (function == "ceil" || function == "ceilf");
@@ -143,7 +143,7 @@ bool round_up(const SourceTree& tree, TokenRange range, record::Finding& finding
       end += 1;
       finding.advice += joined({"; ", function, "() gets a quotient of integers, already rounded"});
     }
-    // A sum that already rounds the quotient up belongs to another axis.
+    // A numerator that already rounds up belongs to another axis.
     if (tree.mentions(range.begin, i, "-")) continue;
     std::string text = n;
     while (text.back() == ' ') text.pop_back();
@@ -154,7 +154,7 @@ bool round_up(const SourceTree& tree, TokenRange range, record::Finding& finding
   return false;
 }
 
-/// Rounds up the division that gives the launch's number of blocks; `axis`: axis of a
+/// Changes the division that computes the launch's number of blocks to round up. `axis`: axis of a
 /// multidimensional grid.
 void fix_grid(record::Finding& finding, std::size_t axis) {
   const SourceTree* const tree = source_tree(finding.file);
@@ -179,7 +179,7 @@ void fix_grid(record::Finding& finding, std::size_t axis) {
   for (const auto& one : tree->functions()) {
     if (one->body.begin < open && open < one->body.end) function = one.get();
   }
-  // Follows variables to the argument of dim3(a, b), or to an initializer.
+  // Follows variables to an argument of dim3(a, b) or to an initializer.
   for (int depth = 0; depth < 4; ++depth) {
     std::size_t bracket = range.begin;
     if (tokens[bracket].is("dim3")) ++bracket;
@@ -250,7 +250,7 @@ void note_grid(const LaunchConfig& config, const std::string& kernel) {
           {array, one.element_bytes, shape, config.grid, config.block, kernel, config.place});
     }
     const std::lock_guard lock(grids_mutex);
-    constexpr std::size_t most = 4096;  // limit: each copy to the host searches all of them
+    constexpr std::size_t most = 4096;  // limit, since each copy to the host searches all entries
     if (grids.empty() || known().size() >= most) {
       known().erase(array);
     } else {

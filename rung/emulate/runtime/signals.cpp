@@ -18,7 +18,7 @@ bool is_atomic(const Token& token) {
          token.text.size() > 6 && token.text[6] >= 'A' && token.text[6] <= 'Z';
 }
 
-/// Returns the flag of an expression: "flags" for &flags[i], "q->head" for &q->head.
+/// Returns the flag that an expression accesses: "flags" for &flags[i], "q->head" for &q->head.
 std::string object_of(const TokenStream& tokens, std::size_t begin, std::size_t end) {
   std::string text;
   for (std::size_t i = begin; i < end; ++i) {
@@ -34,7 +34,7 @@ std::string object_of(const TokenStream& tokens, std::size_t begin, std::size_t 
   return text;
 }
 
-/// Finds the accesses to flags in a function.
+/// Search for the accesses to flags in a function.
 class Signals {
  public:
   Signals(const SourceTree& tree, const Function& function)
@@ -102,7 +102,7 @@ class Signals {
       return;
     }
   }
-  /// Returns true if the value is used: the call is not a statement of its own.
+  /// Returns true if the value is used: the call is not a separate statement.
   [[nodiscard]] bool is_used(const Function& function, std::size_t call) const {
     const Statement& one = SourceTree::statement_at(function, call);
     return one.kind != Statement::Kind::simple || one.begin != call;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Direction vectors of Sobol's sequences. Dimension 0 is van der Corput's sequence; each other
 // dimension has a primitive polynomial over GF(2), ordered by degree and value as in the tables of
-// Joe and Kuo (2008), which cuRAND uses. The initial odd numbers of a dimension are free: the
-// tables optimize them, here they are hashed from the dimension. The first two dimensions should
-// therefore equal cuRAND's (by its documentation; not compared); the others have the same
-// uniformity each, in other orders.
+// Joe and Kuo (2008), which cuRAND uses. The initial odd numbers of a dimension are free
+// parameters: the tables optimize them, while this file hashes them from the dimension. The first
+// two dimensions should therefore equal cuRAND's (according to its documentation; not compared);
+// each of the others is equally uniform, but in another order.
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -24,7 +24,7 @@ std::uint64_t mixed(std::uint64_t x) {
   return x ^ x >> 31;
 }
 
-/// Polynomials over GF(2), one bit per coefficient, modulo one polynomial.
+/// Polynomials over GF(2), one bit per coefficient, modulo a given polynomial.
 struct Field {
   std::uint32_t modulus;
   int degree;
@@ -47,8 +47,8 @@ struct Field {
   }
 };
 
-/// Returns true if the polynomial is primitive: x has order 2^degree - 1, and not a proper divisor
-/// of it.
+/// Returns true if the polynomial is primitive: the order of x is 2^degree - 1 and not a proper
+/// divisor of it.
 bool is_primitive(std::uint32_t polynomial, int degree) {
   const Field field{polynomial, degree};
   const std::uint32_t order = (1u << degree) - 1;
@@ -65,8 +65,8 @@ bool is_primitive(std::uint32_t polynomial, int degree) {
 
 using Vectors = std::array<std::uint64_t, 64>;
 
-/// Computes m[k] = 2 a1 m[k-1] + 4 a2 m[k-2] + ... + 2^s m[k-s] + m[k-s], where + is XOR. Vector k
-/// is m[k] / 2^(k+1) as a 64-bit fraction.
+/// Computes m[k] = 2 a1 m[k-1] + 4 a2 m[k-2] + ... + 2^s m[k-s] + m[k-s], where + is XOR. Returns
+/// the vectors m[k] / 2^(k+1) as 64-bit fractions.
 Vectors vectors_of(std::uint32_t polynomial, int degree, int dimension) {
   std::array<std::uint64_t, 64> m{};
   for (int k = 0; k < 64; ++k) {

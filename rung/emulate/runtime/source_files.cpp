@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the lines of the program's sources that preprocessing has kept.
+// Determines which lines of the program's sources preprocessing has kept.
 #include <elf.h>
 #include <link.h>
 
@@ -29,7 +29,7 @@ std::string read_file(const fs::path& path) {
   return text.str();
 }
 
-/// Adds, per file, the lines from which a preprocessed source has tokens.
+/// Adds, for each file, the lines that contribute tokens to a preprocessed source.
 void add_lines(const std::string& preprocessed, std::map<std::string, Lines>& files) {
   const emulate::TokenStream tokens(preprocessed);
   Lines* lines = nullptr;
@@ -59,7 +59,7 @@ void add_lines(const std::string& preprocessed, std::map<std::string, Lines>& fi
 }
 
 /// Returns section .rung_source of a program or library: the sources embedded in its objects
-/// (complete_object() in rung/emulate/compile.cpp). Empty if there is none.
+/// (complete_object() in rung/emulate/compile.cpp). Empty if there is no such section.
 std::string embedded_sources(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const auto read = [&](std::uint64_t at, void* to, std::size_t bytes) {
@@ -87,7 +87,7 @@ std::string embedded_sources(const std::string& path) {
   return "";
 }
 
-/// Texts by unique names: the path of a file, or the path of a library and a number.
+/// Texts by unique name: the path of a file, or the path of a library and a number.
 struct Texts {
   std::map<std::string, std::string> plain, rewritten;
   std::set<std::string> libraries;  // already searched
@@ -110,7 +110,7 @@ struct Texts {
   }
 };
 
-/// Returns the compiled lines, after adding libraries loaded since the last call.
+/// Returns the compiled lines, including those of libraries loaded since the last call.
 const std::map<std::string, Lines>& compiled_lines() {
   static auto& all = *new std::map<std::string, Lines>;
   static auto& known = *new std::set<std::string>;

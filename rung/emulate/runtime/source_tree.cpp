@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses the statements of functions. Unknown constructs become simple statements.
+// Parses the statements of functions. Unknown constructs are parsed as simple statements.
 #include "rung/emulate/runtime/source_tree.hpp"
 
 #include <algorithm>
@@ -41,7 +41,8 @@ void SourceTree::find_functions() {
     if (!tokens_[i].is("{") || !emulate::opens_body(tokens_, i)) continue;
     const std::size_t close = tokens_.closing(i);
     if (close >= tokens_.size()) return;
-    // The parameter list is the last preceding parenthesis that is not an attribute's.
+    // The parameter list is the last parenthesis before the body that does not belong to an
+    // attribute.
     std::size_t at = i;
     while (at > 0 && !tokens_[at - 1].is(";") && !tokens_[at - 1].is("}")) {
       --at;
@@ -79,7 +80,7 @@ void SourceTree::find_functions() {
 }
 
 /// Parses the statement that begins at this token and adds it to the parent. Returns the token
-/// after it.
+/// after the statement.
 std::size_t SourceTree::parse(std::size_t at, Statement& parent) {
   parent.parts.push_back(std::make_unique<Statement>());
   Statement& one = *parent.parts.back();
@@ -123,7 +124,7 @@ void SourceTree::find_varying(Function& function) const {
   static constexpr std::string_view sources[] = {"threadIdx", "thread_rank", "thread_index",
                                                  "__laneid"};
   function.varying.insert(std::begin(sources), std::end(sources));
-  if (!function.kernel) {  // usual names of thread indices in kernels
+  if (!function.kernel) {  // usual names of thread indices in kernels, passed as parameters
     for (const std::string& name : parameters(function)) {
       for (const char* usual : {"t", "tid", "tx", "ty", "tz", "lane", "i", "idx", "thread"}) {
         if (name == usual) function.varying.insert(name);
@@ -138,12 +139,12 @@ void SourceTree::find_varying(Function& function) const {
       std::size_t name = i - 1;
       const bool compound = tokens_[name].kind == TokenKind::symbol && !tokens_[name].is("]") &&
                             !tokens_[name].is(")");
-      if (compound && i >= 2) --name;  // skips the + of +=
+      if (compound && i >= 2) --name;  // skip the + of +=
       if (tokens_[name].kind != TokenKind::identifier) continue;
       for (std::size_t at = i + 1; at < function.body.end; ++at) {
         const Token& token = tokens_[at];
         if (token.is(";") || token.is(",") || token.is(")") || token.is("}")) break;
-        // Values in memory may be uniform, whatever their addresses depend on.
+        // Values in memory may be uniform even if their addresses depend on the thread.
         if (token.is("[")) {
           at = tokens_.closing(at);
         } else if (token.is("(")) {
@@ -223,7 +224,7 @@ bool SourceTree::is_barrier(std::size_t token, bool warp) const {
                        group.find("warp") != std::string_view::npos || group == "active";
     return warp || !small;
   }
-  // The function is only declared before its call, or is recursive.
+  // The function is only declared before the call, or is recursive.
   const Function* const called = function(one.text);
   if (called == nullptr || called->body.end > token) return false;
   for (std::size_t i = called->body.begin; i < called->body.end; ++i) {
@@ -235,8 +236,8 @@ bool SourceTree::is_barrier(std::size_t token, bool warp) const {
 bool SourceTree::uniform(const Function& function, const Statement& one, bool warp) const {
   for (std::size_t i = one.header_begin; i < one.header_end; ++i) {
     if (!function.varying.contains(tokens_[i].text)) continue;
-    // Comparisons with multiples of the warp size, such as threadIdx.x < 32, are uniform in each
-    // warp.
+    // Comparisons with multiples of the warp size, such as threadIdx.x < 32, are uniform within
+    // each warp.
     const auto compares = [&](std::size_t at) {
       return tokens_[at].is("<") || tokens_[at].is(">=");
     };
@@ -254,7 +255,7 @@ std::vector<std::string> SourceTree::parameters(const Function& function) const 
   std::vector<std::string> names;
   std::string_view last;
   int depth = 0;
-  bool done = false;  // the name is complete: an array's extent or a default value follows
+  bool done = false;  // the name is complete: an array extent or a default value follows
   for (std::size_t i = function.parameters_begin; i <= function.parameters_end; ++i) {
     const Token& token = tokens_[i];
     if (depth == 0 && (token.is(",") || i == function.parameters_end)) {
@@ -307,7 +308,7 @@ SourceTree::Spot SourceTree::find(int line, std::string_view array) const {
     int score = 0;
     if (mentions(begin, end, "[") || mentions(begin, end, "*")) score = 1;
     if (!array.empty() && mentions(begin, end, array)) score = 2;
-    // Prefers a statement to the branch around it in the same line.
+    // Prefers a simple statement to the branch around it in the same line.
     if (score > best_score ||
         (score == best_score && simple && best.statement->kind != Statement::Kind::simple)) {
       best = spot;

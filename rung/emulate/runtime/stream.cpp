@@ -38,7 +38,7 @@ bool any_stream() {
 }
 
 /// Returns the work that must complete before work submitted to the stream now. The default stream
-/// and the blocking streams of its device wait for each other.
+/// and the blocking streams of the same device wait for each other.
 std::vector<TaskRef> work_before(const CUstream_st& stream) {
   std::vector<TaskRef> before;
   if (!any_task()) return before;
@@ -181,7 +181,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     const std::lock_guard lock(handles_mutex);
     if (streams().erase(stream) == 0) return remember(cudaErrorInvalidResourceHandle);
   }
-  // Remaining work completes, and the default stream still waits for it.
+  // The remaining work completes, and the default stream still waits for it.
   if (stream->last != nullptr && (stream->flags & cudaStreamNonBlocking) == 0 && any_task()) {
     submit_late(
         default_stream(stream->device), [] { return cudaSuccess; }, stream->last);

@@ -29,12 +29,12 @@ namespace {
 
 namespace record = simt::record;
 
-// Limit of the work in flight that is tracked. Older work is dropped, and its conflicts are missed.
+// Maximum amount of tracked work in flight. Older work is dropped, and its conflicts are missed.
 constexpr std::size_t max_in_flight = 512;
-// Limit of launches whose bytes are kept for unrecorded repetitions.
+// Maximum number of launches whose footprints are kept for unrecorded repetitions.
 constexpr std::size_t max_known_launches = 1024;
-// Number of slots from which on slots of destroyed streams are reused, even if their work may be in
-// flight.
+// Number of slots above which slots of destroyed streams are reused, even if their work may still
+// be in flight.
 constexpr std::size_t max_slots = 1024;
 
 void join(WorkClock& clock, const WorkClock& other) {
@@ -53,16 +53,16 @@ struct Track {
 
 struct EventState {
   WorkClock clock;
-  bool recorded = false;  // at least once
-  bool waited = false;    // by a call that did not wait, since the event was not recorded
+  bool recorded = false;  // recorded at least once
+  bool waited = false;    // by a call that did not wait because the event had not been recorded
   ProgramCall wait;
 };
 
 struct Order {
   std::mutex mutex;
-  std::vector<std::uint32_t> numbers;  // by slot: number of the last work
+  std::vector<std::uint32_t> numbers;  // number of the last operation, by slot
   std::vector<std::size_t> free_slots;
-  // Keys are streams; for a per-thread default stream, the address of a thread's variable.
+  // Keys are streams; for a per-thread default stream, the address of a thread-local variable.
   std::map<const void*, Track> tracks;
   std::map<const void*, std::string> created;  // where the streams were created
   std::unordered_map<cudaEvent_t, EventState> events;
@@ -70,17 +70,17 @@ struct Order {
   std::string host_vain_wait;
   std::map<int, WorkClock> gone;  // work of destroyed streams, by device
   std::deque<StreamWorkRef> in_flight;
-  int callbacks = 0;           // number of host functions that are running
-  bool other_streams = false;  // streams other than the default one
+  int callbacks = 0;           // number of running host functions
+  bool other_streams = false;  // streams other than the default stream exist
   std::unordered_map<std::string, WorkBytes> known_launches;
 };
 Order& order() {
-  static Order& one = *new Order;  // never destroyed: programs free in static destructors
+  static Order& one = *new Order;  // never destroyed, since static destructors may free memory
   return one;
 }
 
 thread_local StreamWork* running = nullptr;
-/// Its addresses identify the calling thread's default streams, one per device.
+/// Addresses that identify the calling thread's default streams, one per device.
 thread_local char per_thread[max_devices];
 
 std::size_t new_slot(Order& all) {
@@ -118,7 +118,7 @@ Track* track_of(Order& all, cudaStream_t handle) {
   return &track;
 }
 
-/// Orders the stream's next work behind all work that must precede it.
+/// Orders the stream's next work after all work that must precede it.
 void advance(Order& all, Track& track) {
   join(track.clock, all.host);
   if (track.legacy) {
@@ -132,7 +132,7 @@ void advance(Order& all, Track& track) {
   }
 }
 
-/// Assigns the next number of the slot to the work, and adds the work to `clock`, which it follows.
+/// Assigns the slot's next number to the work, and adds the work to `clock`, which it follows.
 void number(Order& all, StreamWork& work, std::size_t slot, WorkClock& clock) {
   work.slot = slot;
   work.number = ++all.numbers[slot];
@@ -141,7 +141,7 @@ void number(Order& all, StreamWork& work, std::size_t slot, WorkClock& clock) {
   work.before = clock;
 }
 
-/// Watches host accesses to memory used by work in flight.
+/// Watches host accesses to the memory used by work in flight.
 void renew_watch(Order& all) {
   std::uintptr_t begin = ~std::uintptr_t{0}, end = 0;
   if (all.callbacks != 0) {
@@ -173,7 +173,7 @@ void host_knows(Order& all, const WorkClock& clock) {
   if (all.in_flight.size() != before) renew_watch(all);
 }
 
-/// First byte that two pieces of work access and at least one of them writes.
+/// First byte that two operations access and at least one of them writes.
 struct Conflict {
   std::uintptr_t address = 0;  // 0: none
   bool first_writes = false, second_writes = false;
@@ -196,8 +196,8 @@ Conflict conflict_of(const WorkBytes& first, const WorkBytes& second) {
   return found;
 }
 
-/// Reports conflicts of the work with work in flight, and adds it to the latter. The caller holds
-/// the lock.
+/// Reports conflicts of the work with work in flight, and adds the work to the work in flight. The
+/// caller must hold the lock.
 void commit(Order& all, const StreamWorkRef& work) {
   if (work->bytes.empty() || work->is_known_to(all.host)) return;
   std::vector<std::pair<StreamWorkRef, Conflict>> found;
@@ -205,8 +205,8 @@ void commit(Order& all, const StreamWorkRef& work) {
     if (other == work || work->is_known_to(other->before)) continue;
     if (work->polls || other->polls) continue;
     if (other->is_known_to(work->before)) {
-      // Work that conflicts with both is not ordered behind this work either, and is reported for
-      // it.
+      // Later work that conflicts with `other` is not ordered after this work either, and is
+      // reported for this work.
       WorkBytes& old = other->bytes;
       remove(old.reads, work->bytes.reads);
       remove(old.reads, work->bytes.writes);
@@ -215,7 +215,7 @@ void commit(Order& all, const StreamWorkRef& work) {
       remove(old.atomics, work->bytes.atomics);
       continue;
     }
-    // One of them may wait for the other through a flag that both access atomically.
+    // One operation may wait for the other through a flag that both access atomically.
     if (first_common(work->bytes.atomics, other->bytes.atomics) != 0) continue;
     const Conflict conflict = conflict_of(other->bytes, work->bytes);
     if (conflict.address != 0) found.emplace_back(other, conflict);
@@ -223,7 +223,7 @@ void commit(Order& all, const StreamWorkRef& work) {
   std::erase_if(all.in_flight, [](const StreamWorkRef& one) { return one->bytes.empty(); });
   all.in_flight.push_back(work);
   if (all.in_flight.size() > max_in_flight) all.in_flight.pop_front();
-  // Reports only the last conflict with each stream: earlier ones follow from the same missing
+  // Reports only the last conflict with each stream: earlier conflicts follow from the same missing
   // wait.
   for (auto at = found.rbegin(); at != found.rend(); ++at) {
     const auto& [other, conflict] = *at;
@@ -265,7 +265,7 @@ void host_accessed(std::uintptr_t address, std::size_t bytes, record::HostAccess
   Order& all = order();
   const std::lock_guard lock(all.mutex);
   if (access == record::HostAccess::atomic) {
-    // The host polls or sets a flag, and may have synchronized with any work that accesses it.
+    // The host polls or sets a flag; it may have synchronized with any work that accesses the flag.
     WorkClock learned;
     for (const StreamWorkRef& work : all.in_flight) {
       const bool shared = first_common(work->bytes.reads, {range}) != 0 ||
@@ -289,7 +289,7 @@ void host_accessed(std::uintptr_t address, std::size_t bytes, record::HostAccess
     if (conflict.address == 0) continue;
     report_host_too_early(work, conflict.address, conflict.first_writes,
                           access == record::HostAccess::write, behind, all.host_vain_wait);
-    // Reported once; further early accesses by the host follow from it.
+    // Reported once, since further early accesses by the host follow from the first.
     const WorkClock clock = work.before;
     host_knows(all, clock);
     return;
@@ -362,7 +362,7 @@ std::vector<StreamWorkRef> enqueue_nodes(cudaStream_t stream, const CUgraphExec_
   const std::lock_guard lock(all.mutex);
   Track* const track = track_of(all, stream);
   if (track == nullptr) return {};
-  all.other_streams = true;  // branches of a graph act as streams
+  all.other_streams = true;  // branches of a graph act like streams
   advance(all, *track);
   join(track->clock, last);
   const WorkClock begin = track->clock;
@@ -393,7 +393,7 @@ std::vector<StreamWorkRef> enqueue_nodes(cudaStream_t stream, const CUgraphExec_
     bool follows = false;
     std::size_t slot = 0;
     for (const std::size_t one : after[i]) {
-      if (one >= works.size()) continue;  // impossible, since nodes are sorted
+      if (one >= works.size()) continue;  // impossible: nodes are sorted
       join(clock, works[one]->before);
       if (follows || continued[one]) continue;
       follows = continued[one] = true;
@@ -431,8 +431,8 @@ RunningWork::~RunningWork() {
   const std::lock_guard lock(all.mutex);
   if (work_->host_code) --all.callbacks;
   commit(all, work_);
-  // A host function may have signaled other threads, unless it is known to write only watched
-  // memory.
+  // A host function may have signaled other threads, unless it is known to have written only
+  // watched memory.
   const bool told = work_->host_code && (work_->signals || !work_->host_code_seen);
   if (work_->waits || told) host_knows(all, work_->before);
   if (work_->host_code) renew_watch(all);
@@ -468,7 +468,7 @@ void commit_work() {
 void work_copies(const void* to, const void* from, cudaMemcpyKind kind) {
   if (running == nullptr) return;
   const Allocation target = find(to), source = find(from);
-  // Memory outside of all allocations is host memory, or a variable of the program.
+  // Memory outside all allocations is host memory, or a variable of the program.
   const auto is_on_device = [](const Allocation& found, const void* memory, bool named) {
     if (found.begin != nullptr) return found.type == cudaMemoryTypeDevice;
     return named || record::find_memory(memory).bytes != 0;
@@ -486,7 +486,8 @@ void work_copies(const void* to, const void* from, cudaMemcpyKind kind) {
     running->waits = true;
   }
   if (to_device && from_device && same_device) return;
-  // The host waits for the stream before it copies; for copies between devices, for both streams.
+  // The host waits for the stream before a copy; for copies between devices, for the streams of
+  // both devices.
   Order& all = order();
   const std::lock_guard lock(all.mutex);
   WorkClock before = running->before;
@@ -543,7 +544,7 @@ void work_accesses(const LaunchConfig& config, const std::string& kernel, const 
   if (footprint != nullptr) {
     bytes = {footprint->ranges(record::Touch::read), footprint->ranges(record::Touch::write),
              footprint->ranges(record::Touch::atomic)};
-    // If a byte is accessed in several ways, the strongest access counts.
+    // If a byte is accessed in several ways, the strongest kind of access counts.
     remove(bytes.reads, bytes.writes);
     remove(bytes.atomics, bytes.writes);
   }
@@ -551,7 +552,7 @@ void work_accesses(const LaunchConfig& config, const std::string& kernel, const 
     Order& all = order();
     const std::lock_guard lock(all.mutex);
     if (footprint == nullptr) {
-      // A repeated launch that was not recorded has the bytes of the recorded one.
+      // A repeated launch that was not recorded has the same footprint as the recorded launch.
       const auto known = all.known_launches.find(what);
       if (known != all.known_launches.end()) bytes = known->second;
     } else if (all.known_launches.size() < max_known_launches ||
@@ -630,8 +631,8 @@ void note_record(cudaEvent_t event, cudaStream_t stream, bool captured) {
 
 namespace {
 
-/// Notes a wait for an event that has not been recorded, which returns at once. Returns the text
-/// for reports.
+/// Records a wait for an event that has not been recorded, which returns immediately. Returns a
+/// text for reports.
 std::string note_vain_wait(EventState& state, const ProgramCall& call) {
   state.waited = true;
   state.wait = call;
@@ -651,7 +652,8 @@ void note_wait(cudaStream_t stream, cudaEvent_t event) {
   if (track == nullptr) return;
   EventState& state = all.events[event];
   if (event->shared != nullptr) {
-    // It may represent work of other processes, which may have waited for any work of this process.
+    // The event may represent work of other processes, which may have waited for any work of this
+    // process.
     for (const auto& [key, other] : all.tracks) join(track->clock, other.clock);
   } else if (!state.recorded) {
     track->vain_wait = note_vain_wait(state, call);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings about unordered work: the bytes, the two calls of the host, and the call that would
+// Findings about unordered work: the bytes, the two calls by the host, and the call that would
 // order them.
 #include <cstdlib>
 #include <utility>
@@ -30,14 +30,14 @@ std::string line_of(const SourcePlace& place) {
   return place.line == 0 ? "it" : "line " + std::to_string(place.line);
 }
 
-/// Formats work: "cudaMemcpyAsync in the default stream".
+/// Formats an operation: "cudaMemcpyAsync in the default stream".
 std::string name_of(const StreamWork& work) {
   std::string text = work.call.name.empty() ? "work" : work.call.name;
   if (work.host_code) text = "the function of " + text;
   return text + " in " + work.stream;
 }
 
-/// Describes the byte, by the kernel argument that points to its memory if there is one.
+/// Describes the byte at `address`, if possible by the kernel argument that points to its memory.
 void describe(Finding& finding, std::uintptr_t address, const StreamWork* work) {
   const auto* const byte = reinterpret_cast<const char*>(address);
   const record::Memory memory = record::find_memory(byte);
@@ -74,7 +74,7 @@ void describe(Finding& finding, std::uintptr_t address, const StreamWork* work) 
 const char* verb(bool writes) { return writes ? "writes " : "reads "; }
 const char* past(bool writes) { return writes ? "written" : "read"; }
 
-/// Returns the call by which the host would wait for the work.
+/// Returns the call with which the host would wait for the work.
 std::string host_wait(const StreamWork& work) {
   if (work.default_stream) return "cudaStreamSynchronize(0)";
   if (work.in_graph) return "cudaStreamSynchronize for the graph's stream";
@@ -109,7 +109,7 @@ std::string order_of(const StreamWork& earlier, const StreamWork& later, const S
                                : "");
 }
 
-/// Returns a finding at location `second`, with `first` as its other location.
+/// Returns a finding at location `second` with the other location `first`.
 Finding found_between(const SourcePlace& first, const SourcePlace& second) {
   Finding finding;
   finding.kind = Kind::stream_order;
@@ -127,7 +127,7 @@ std::string place_of(const ProgramCall& call) {
   for (const void* const code : call.code) {
     if (code == nullptr) break;
     std::string line = simt::source_line(static_cast<const char*>(code) - 1);
-    // For a template in rung's headers, reports the program's call.
+    // For a template in rung's headers, reports the program's call of the template.
     const bool ours = line.find("rung/emulate/include/") != std::string::npos;
     if (place.empty() || !ours) place = std::move(line);
     if (!ours) break;

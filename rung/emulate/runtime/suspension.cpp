@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Suspends recording while a thread copies or destroys parameters, as no thread of a GPU does.
+// Suspends recording while a thread copies or destroys parameters, which GPU threads do not do.
 #include <utility>
 
 #pragma GCC visibility push(default)
@@ -11,8 +11,8 @@
 namespace rung::cuda {
 namespace {
 
-// The running thread's position in its warp's list. Until recording resumes, no other thread runs
-// on this OS thread, since copies do not synchronize.
+// The running thread's position in its warp's list. No other thread runs on this OS thread until
+// recording resumes, since copies do not synchronize.
 thread_local simt::record::Step* suspended = nullptr;
 
 }  // namespace

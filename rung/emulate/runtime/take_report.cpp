@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports during the run of a program, for host programs that report each launch, such as the
-// worker of the Python package (python/rung/cuda/worker.cpp).
+// Reports while a program runs, for host programs that report each launch, such as the worker of
+// the Python package (python/rung/cuda/worker.cpp).
 #include <string>
 
 #include "rung/emulate/runtime/advise.hpp"
@@ -10,9 +10,9 @@
 
 #define RUNG_EXPORTED extern "C" __attribute__((visibility("default")))
 
-/// Returns a JSON object with the findings and counters of kernels since the last call or the
-/// program's begin; valid until the next call. "partly_recorded" covers the program from its begin.
-/// `counters`: whether to count from now on.
+/// Returns a JSON object with the findings and kernel counters since the last call or the program's
+/// start; valid until the next call. "partly_recorded" covers the program from its start.
+/// `counters`: enables counters from now on.
 RUNG_EXPORTED const char* rung_emulate_take_report(int counters) {
   static std::string text;
   rung::cuda::hand_over_findings();
@@ -29,7 +29,7 @@ RUNG_EXPORTED void rung_emulate_set_checks(const char* launches) {
   rung::cuda::set_recorded_launches(launches);
 }
 
-/// Allows launches after a failed launch. Unlike on a GPU, memory keeps its contents.
+/// Allows launches after a failed launch. Unlike on a GPU, memory retains its contents.
 RUNG_EXPORTED void rung_emulate_recover() {
   rung::cuda::set_device_failure(cudaSuccess);
   cudaGetLastError();

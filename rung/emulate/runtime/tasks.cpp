@@ -25,11 +25,12 @@ namespace rung::cuda {
 namespace {
 
 constexpr useconds_t nap = 200;  // microseconds between polls
-/// Rounds of polls without a change, while the host waits, after which a wait is a deadlock: if no
-/// other thread could write (alone), and if a sleeping thread might (beside_others).
+/// Number of rounds of polls without a change, while the host waits, after which a wait is a
+/// deadlock: if no other thread could write (alone), and if a sleeping thread might
+/// (beside_others).
 constexpr int rounds_alone = 50;
 constexpr int rounds_beside_others = 50000;
-// Name of these OS threads, which would otherwise inherit that of the thread that starts them.
+// Name of these OS threads, which would otherwise inherit the name of the thread that starts them.
 constexpr const char* runner_name = "rung-runner";
 
 struct Runner {
@@ -42,16 +43,16 @@ struct Engine {
   std::condition_variable changed;
   std::vector<TaskRef> unfinished;
   std::vector<Runner*> idle;
-  int blocked = 0;  // number of host threads that wait here
+  int blocked = 0;  // number of host threads waiting for a task
   std::atomic<bool> ending{false};
   bool processes = false;
-  // Number of rounds in which all running tasks polled without a change while the host waited.
+  // Number of rounds in which all running tasks have polled without a change while the host waited.
   int rounds = 0;
   bool alone = false;              // no other thread could have written
-  std::set<const Task*> looked;    // tasks that have polled in this round
-  cudaError_t late = cudaSuccess;  // error of a task whose call has returned
+  std::set<const Task*> looked;    // tasks that have polled in the current round
+  cudaError_t late = cudaSuccess;  // error of a task whose call has already returned
 
-  std::atomic<int> count{0};  // unfinished tasks, readable without the lock
+  std::atomic<int> count{0};  // number of unfinished tasks, readable without the lock
   std::atomic<int> visible{0};
   std::atomic<pthread_t> kernel_thread{};
 
@@ -128,7 +129,7 @@ void run_tasks(Runner* self) {
   }
 }
 
-/// State of the program's other threads, except the runtime's threads and waiting ones.
+/// State of the program's threads, except the runtime's threads and threads that wait for tasks.
 enum class Others { none, sleeping, running };
 Others other_threads(int blocked) {
   int sleeping = -blocked;
@@ -145,8 +146,8 @@ Others other_threads(int blocked) {
   return sleeping > 0 ? Others::sleeping : Others::none;
 }
 
-/// Notes a further round in which all running tasks polled without a change. Returns true if no
-/// thread can ever write again.
+/// Counts a further round in which all running tasks have polled without a change. Returns true if
+/// no thread can write any more.
 bool is_endless(Engine& all) {
   if (all.processes) return false;
   if (++all.rounds == 1) all.alone = false;
@@ -165,7 +166,7 @@ cudaError_t take_late(Engine& all) { return std::exchange(all.late, cudaSuccess)
 /// themselves.
 bool within_task() { return mine != nullptr || simt::in_kernel(); }
 
-/// Blocks the host thread, which meanwhile cannot write for a kernel, until the condition holds.
+/// Blocks the host thread until the condition holds; meanwhile it cannot write memory for a kernel.
 template <class Condition>
 cudaError_t block_until(Condition condition) {
   Engine& all = engine();
@@ -269,7 +270,7 @@ void stop_tasks() {
     });
   };
   while (at_work()) usleep(nap);
-  usleep(10 * nap);  // other threads of a suspended kernel
+  usleep(10 * nap);  // leaves time for other threads of a suspended kernel
 }
 
 bool pass_signal(int signal) {

@@ -21,7 +21,7 @@ struct Element {
   DType dtype;
   std::uint8_t bytes;
 };
-// Unsigned types map to signed ones, for which copies, sums and bit operations are equal.
+// Unsigned types map to signed types, for which copies, sums and bit operations are the same.
 constexpr Element elements[] = {{CU_TENSOR_MAP_DATA_TYPE_UINT8, DType::u8, 1},
                                 {CU_TENSOR_MAP_DATA_TYPE_UINT16, DType::u16, 2},
                                 {CU_TENSOR_MAP_DATA_TYPE_UINT32, DType::i32, 4},
@@ -36,11 +36,10 @@ constexpr Element elements[] = {{CU_TENSOR_MAP_DATA_TYPE_UINT8, DType::u8, 1},
                                 {CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, DType::f32, 4},
                                 {CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ, DType::f32, 4}};
 
-/// Bits of a 16-byte chunk's index that the swizzle permutes.
+/// Bits of a 16-byte chunk's index that the swizzle permutes, by CUtensorMapSwizzle.
 constexpr std::uint8_t swizzle_chunks[] = {0, 0x10, 0x30, 0x70};
 
-/// Parameters common to both kinds of maps. CUDA lists the innermost axis first, the simulator
-/// last.
+/// Parameters of tiled and im2col maps. CUDA lists the innermost axis first, the simulator last.
 struct Tensor {
   CUtensorMapDataType type;
   cuuint32_t rank;
@@ -87,7 +86,7 @@ CUresult describe(const CUtensorMap* map, const Tensor& tensor,
   return CUDA_SUCCESS;
 }
 
-/// Writes the map. Returns an error if rows of this many elements exceed the swizzle's width.
+/// Writes the map. Returns an error if rows of `elements_a_row` elements exceed the swizzle width.
 CUresult encode(CUtensorMap* map, const rung::simt::TensorMapFields& fields,
                 cuuint32_t elements_a_row, CUtensorMapSwizzle swizzle) {
   const std::uint32_t row = elements_a_row * fields.element_bytes;
@@ -134,7 +133,7 @@ CUresult cuTensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType type, cuu
   if (rank < 3 || channels < 1 || channels > 256 || pixels < 1 || pixels > 1024) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  // The corner coordinates share 32 bits.
+  // The corner coordinates share a field of 32 bits.
   const int limit = rank == 3 ? 1 << 15 : rank == 4 ? 1 << 7 : 1 << 4;
   const auto fits = [&](int corner) { return corner >= -limit && corner < limit; };
   for (cuuint32_t i = 0; i < rank; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples textures, and accesses the elements of surfaces.
+// Samples textures and accesses the elements of surfaces.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace rung::cuda {
 namespace {
 
-/// Reads one channel of `bits` bits.
+/// Reads one channel of `bits` bits; normalized to its range if requested.
 double read_channel(const char* from, int bits, cudaChannelFormatKind kind, bool normalized) {
   double value = 0, scale = 1;
   const auto load = [&](auto zero) {
@@ -59,7 +59,7 @@ Texel read_element(const Texture& t, long long x, long long y, long long z) {
   return texel;
 }
 
-/// Applies the address mode to an index. Returns false if the border color applies.
+/// Applies the address mode to an index. Returns false if the border color must be used.
 bool settle(long long& index, long long size, cudaTextureAddressMode mode) {
   if (index >= 0 && index < size) return true;
   switch (mode) {
@@ -81,7 +81,7 @@ bool settle(long long& index, long long size, cudaTextureAddressMode mode) {
 }
 
 Texel fetch(const Texture& t, int dimensions, long long x, long long y, long long z) {
-  // Wrapping requires normalized coordinates; otherwise a GPU clamps.
+  // Wrap mode requires normalized coordinates; otherwise a GPU clamps.
   const auto mode = [&](int axis) {
     const cudaTextureAddressMode given = t.description.addressMode[axis];
     const bool periodic = given == cudaAddressModeWrap || given == cudaAddressModeMirror;
@@ -96,7 +96,7 @@ Texel fetch(const Texture& t, int dimensions, long long x, long long y, long lon
   return border;
 }
 
-/// Lower neighbor of a coordinate and the weight of the upper neighbor, in the hardware's steps of
+/// Lower neighbor of a coordinate, and the weight of the upper neighbor in the hardware's steps of
 /// 1/256.
 struct Neighbors {
   long long low;
@@ -143,7 +143,7 @@ Texel sample_one(const Texture& t, int dimensions, const float (&coordinates)[3]
   return sum;
 }
 
-/// Records a fetch as one request of a warp, at its source line.
+/// Records a fetch, at its source line, as one request per warp.
 void note_fetch(const void* code) {
   simt::record::trace(0, reinterpret_cast<std::uintptr_t>(code), 0, simt::record::Access::texture);
 }
@@ -206,7 +206,7 @@ Texel sample_cube(cudaTextureObject_t object, float x, float y, float z, int lay
     s = z >= 0 ? x : -x;
     u = -y;
   }
-  // Cube map coordinates are directions and therefore always normalized.
+  // Coordinates of cube maps are directions and therefore always normalized.
   Texture as_layers = t;
   as_layers.description.normalizedCoords = 1;
   const float coordinates[3] = {(s / major + 1) / 2, (u / major + 1) / 2, 0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creates texture and surface objects for the host.
+// Creates texture and surface objects.
 #include "rung/emulate/runtime/texture.hpp"
 
 namespace rung::cuda {
@@ -13,7 +13,7 @@ void look_at(Texture& t, const cudaArray& array) {
   t.depth = static_cast<long long>(array.slices());
   t.row = array.row_bytes();
   t.slice = t.row * array.rows();
-  // Layers of a one-dimensional array are consecutive rows.
+  // The layers of a one-dimensional array are consecutive rows.
   if (array.extent.height == 0 && array.extent.depth != 0) {
     t.slice = t.row;
     t.height = t.depth;

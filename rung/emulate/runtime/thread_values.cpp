@@ -16,7 +16,7 @@ using emulate::Token;
 using emulate::TokenKind;
 using emulate::TokenStream;
 
-constexpr int max_depth = 8;  // limit of variables initialized from variables
+constexpr int max_depth = 8;  // maximum depth of variables initialized from variables
 
 bool is_builtin(std::string_view name) {
   return name == "threadIdx" || name == "blockIdx" || name == "blockDim" || name == "gridDim";
@@ -113,7 +113,7 @@ class ThreadValues::Parser {
       at_ += 2;
       return values_.builtin(token.text, tokens_[at_ - 1].text);
     }
-    // A call, an element or a member.
+    // A call, an array element or a member.
     if (next_is("(") || next_is("[") || next_is(".") || next_is("->") || next_is("::")) {
       return std::nullopt;
     }
@@ -151,12 +151,12 @@ std::optional<bool> ThreadValues::truth(TokenRange range) const {
   while (tokens_[range.begin].is("(") && tokens_.closing(range.begin) + 1 == range.end) {
     range = {range.begin + 1, range.end - 1};
   }
-  // Splits at the operator of lowest precedence outside of brackets.
+  // Splits at the operator with the lowest precedence outside brackets.
   for (const char* symbol : {"||", "&&"}) {
     std::optional<bool> all;
     bool split = false, unknown = false;
     std::size_t begin = range.begin;
-    // A true operand decides ||, a false operand &&.
+    // A true operand decides ||; a false operand decides &&.
     const bool decides = std::string_view(symbol) == "||";
     const auto take = [&](std::size_t end) {
       const auto part = truth({begin, end});
@@ -215,7 +215,7 @@ std::optional<std::int64_t> ThreadValues::builtin(std::string_view name,
   return std::nullopt;
 }
 
-/// Returns the first token of the statement, parameter, or loop head that contains this token.
+/// Returns the first token of the statement, parameter, or loop header that contains this token.
 std::size_t ThreadValues::statement_begin(std::size_t token) const {
   while (token > 0) {
     const Token& before = tokens_[token - 1];
@@ -270,7 +270,7 @@ ThreadValues::Variable ThreadValues::variable(std::string_view name) const {
     found.stepped |= lowered || compound || twice(i + 1, "+") || (i >= 2 && twice(i - 2, "+")) ||
                      (next.is("<<") && tokens_[i + 2].is("=")) ||
                      (next.is(">>") && tokens_[i + 2].is("="));
-    // A variable whose address is taken may be assigned anywhere.
+    // A variable whose address is taken may be assigned at any point.
     found.stepped |= tokens_[i - 1].is("&") && (tokens_[i - 2].is("(") || tokens_[i - 2].is(","));
     if (next.is("=")) found.values.push_back({i + 2, value_end(i + 2)});
     const std::size_t first = statement_begin(i);
@@ -307,7 +307,7 @@ std::optional<std::int64_t> ThreadValues::value_of(std::string_view name, int de
   return std::nullopt;
 }
 
-/// Returns the arguments that calls pass for a parameter of the function, each with its caller.
+/// Returns the arguments that calls pass for a parameter of the function, each with the caller.
 std::vector<std::pair<const Function*, TokenRange>> ThreadValues::passed(
     std::string_view name) const {
   std::vector<std::pair<const Function*, TokenRange>> list;
@@ -327,7 +327,7 @@ std::vector<std::pair<const Function*, TokenRange>> ThreadValues::passed(
   return list;
 }
 
-/// Returns the value that all calls pass for a parameter of a function called by the kernel.
+/// Returns the value that all calls pass for a parameter of a function that the kernel calls.
 std::optional<std::int64_t> ThreadValues::value_passed(std::string_view name, int depth) const {
   std::optional<std::int64_t> common;
   for (const auto& [caller, argument] : passed(name)) {
@@ -338,7 +338,7 @@ std::optional<std::int64_t> ThreadValues::value_passed(std::string_view name, in
   return common;
 }
 
-/// Returns the value of a const or constexpr variable outside of the function.
+/// Returns the value of a const or constexpr variable outside functions.
 std::optional<std::int64_t> ThreadValues::constant(std::string_view name, int depth) const {
   std::optional<std::int64_t> found;
   for (std::size_t i = 1; i + 2 < tokens_.size(); ++i) {

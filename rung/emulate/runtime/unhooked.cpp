@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Table of functions with two versions, which the program's files fill before main()
+// Table of functions that exist in two versions, filled before main() by the program's files
 // (rung/emulate/unhooked.cpp).
 #include "rung/emulate/runtime/unhooked.hpp"
 

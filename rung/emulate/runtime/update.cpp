@@ -24,7 +24,7 @@ bool alike(const TokenStream& tokens, Range a, Range b) {
   return a.size() != 0;
 }
 
-/// Returns the first token with this text outside of brackets; range.end if there is none.
+/// Returns the first token with this text outside brackets; range.end if there is none.
 std::size_t top_level(const TokenStream& tokens, Range range, std::string_view text) {
   for (std::size_t i = range.begin; i < range.end; ++i) {
     if (tokens[i].is(text)) return i;
@@ -56,7 +56,7 @@ const char* extremum(std::string_view word) {
 }
 
 /// Parses the operand of `target = value`, where `value` is target + operand, operand + target,
-/// max(target, operand) or target > operand ? target : operand.
+/// max(target, operand) or target > operand ? target : operand. Returns false for other forms.
 bool read_value(const SourceTree& tree, Range target, Range value, Update& update) {
   const TokenStream& tokens = tree.tokens();
   const auto set = [&](const char* operation, std::size_t begin, std::size_t end) {
@@ -89,7 +89,7 @@ bool read_value(const SourceTree& tree, Range target, Range value, Update& updat
   return false;
 }
 
-/// Returns the statement `if (value > target) target = value;` around the assignment.
+/// Returns the statement `if (value > target) target = value;` that contains the assignment.
 const Statement* comparison(const SourceTree& tree, const Statement& one, Range target, Range value,
                             Update& update) {
   const Statement* branch = one.parent;
@@ -162,7 +162,7 @@ std::optional<Update> update_of(const SourceTree& tree, const Statement& one,
       if (const Statement* branch = comparison(tree, one, target, value, update)) {
         update.statement = branch;
       } else if (!read_value(tree, target, value, update)) {
-        // Matches the pattern v = bins[b]; bins[b] = v + 1;
+        // Matches v = bins[b]; bins[b] = v + 1;
         update.load = load_of(tree, one, target, tokens[value.begin].text);
         update.operation = function_of(tokens[value.begin + 1]);
         update.operand = tree.text(value.begin + 2, value.end);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Virtual memory management: address ranges, physical memory, and mappings between them. Mapped
-// memory is inaccessible until access is set.
+// memory is inaccessible until access rights are set.
 #include "rung/emulate/runtime/virtual_memory.hpp"
 
 #include <sys/mman.h>
@@ -46,7 +46,7 @@ bool for_mappings(char* begin, std::size_t bytes, F f) {
   return true;
 }
 
-/// Makes the pages accessible to the host and to copies, as far as the mapping's devices permit.
+/// Makes the pages accessible to the host and to copies, as far as the access rights permit.
 bool show(char* begin, const Mapping& one) {
   if (one.access.readers == 0) return close_off(begin, one.bytes);
   const int how = one.access.writers != 0 ? PROT_READ | PROT_WRITE : PROT_READ;
@@ -88,7 +88,7 @@ CUresult cuMemAddressReserve(CUdeviceptr* address, size_t bytes, size_t alignmen
   alignment = std::max(alignment, granularity);
   constexpr int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   const std::lock_guard lock(space().mutex);
-  // Uses the requested address if it is free, else any.
+  // Uses the requested address if it is free, else any address.
   if (wanted != 0 && wanted % alignment == 0) {
     void* there = mmap(at(wanted), bytes, PROT_NONE, how | MAP_FIXED_NOREPLACE, -1, 0);
     if (there == at(wanted)) {

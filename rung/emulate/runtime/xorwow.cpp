@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Skip-ahead for XORWOW. A step is linear over the 160 bits of the state, so n steps are the n-th
-// power of a 160 x 160 matrix, computed from its repeated squares.
+// power of a 160 x 160 matrix, computed by repeated squaring.
 #include <array>
 #include <mutex>
 #include <vector>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int bits = 160;
 using XorwowState = std::array<unsigned, 5>;
-/// Matrix over GF(2): column i is the successor of the state in which only bit i is set.
+/// Matrix over GF(2): column i is the successor of the state that has only bit i set.
 using Matrix = std::array<XorwowState, bits>;
 
 XorwowState advanced(const Matrix& matrix, const XorwowState& state) {
