@@ -90,7 +90,7 @@ cublasStatus_t gemm_ex(const Call& call, const Shape& shape, const void* alpha, 
 }  // namespace
 }  // namespace rung::cublas
 
-using namespace rung::cublas;  // NOLINT: its implementation
+using namespace rung::cublas;  // NOLINT: implementation of cuBLAS
 
 #define RUNG_CUBLAS_GEMM_OF(L, T, type, Int, bits)                                                 \
   cublasStatus_t cublas##L##gemm##bits(                                                            \

@@ -212,7 +212,7 @@ cublasStatus_t follow(const Call& call, const Operation& operation, const Produc
 }  // namespace
 }  // namespace rung::cublas
 
-using namespace rung::cublas;  // NOLINT: its implementation
+using namespace rung::cublas;  // NOLINT: implementation of cuBLAS
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
                               const void* alpha, const void* a, cublasLtMatrixLayout_t layout_a,

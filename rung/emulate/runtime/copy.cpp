@@ -177,7 +177,7 @@ cudaError_t copy_symbol(void* symbol, std::size_t size, void* memory, std::size_
 
 }  // namespace rung::cuda
 
-using namespace rung::cuda;  // NOLINT: its implementation
+using namespace rung::cuda;  // NOLINT: implementation of the CUDA API
 
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   return submit(synchronous(), cudaGraphNodeTypeMemcpy, [=, code = __builtin_return_address(0)] {

@@ -42,7 +42,7 @@ double kernel_time(const LaunchConfig& config) {
 
 }  // namespace rung::cuda
 
-using namespace rung::cuda;  // NOLINT: its implementation
+using namespace rung::cuda;  // NOLINT: implementation of the CUDA API
 
 cudaError_t cudaDeviceSynchronize() {
   if (any_capture()) return remember(cudaErrorStreamCaptureUnsupported);

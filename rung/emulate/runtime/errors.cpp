@@ -23,7 +23,7 @@ cudaError_t remember(cudaError_t error) {
 
 }  // namespace rung::cuda
 
-using namespace rung::cuda;  // NOLINT: its implementation
+using namespace rung::cuda;  // NOLINT: implementation of the CUDA API
 
 cudaError_t cudaPeekAtLastError() {
   forget_refused_launch();

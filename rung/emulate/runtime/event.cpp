@@ -41,7 +41,7 @@ bool is_pending(const CUevent_st& event) {
 }  // namespace
 }  // namespace rung::cuda
 
-using namespace rung::cuda;  // NOLINT: its implementation
+using namespace rung::cuda;  // NOLINT: implementation of the CUDA API
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
   if (event == nullptr) return remember(cudaErrorInvalidValue);

@@ -83,7 +83,7 @@ std::vector<std::shared_ptr<CUgraphNode_st>> sorted(const CUgraph_st& graph) {
 }  // namespace
 }  // namespace rung::cuda
 
-using namespace rung::cuda;  // NOLINT: its implementation
+using namespace rung::cuda;  // NOLINT: implementation of the CUDA API
 
 cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned int) {
   *graph = new CUgraph_st;

@@ -58,7 +58,7 @@ cudaError_t open_memory(void** memory, const BlockName& name, cudaMemPool_t pool
 
 }  // namespace rung::cuda
 
-using namespace rung::cuda;  // NOLINT: its implementation
+using namespace rung::cuda;  // NOLINT: implementation of the CUDA API
 
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* memory) {
   const Allocation found = find(memory);

@@ -142,7 +142,7 @@ int resident_blocks(std::size_t threads, std::size_t shared_bytes) {
 
 }  // namespace rung::cuda
 
-using namespace rung::cuda;  // NOLINT: its implementation
+using namespace rung::cuda;  // NOLINT: implementation of the CUDA API
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include "rung/emulate/runtime/stream_order.hpp"
 #include "rung/simt/simulator.hpp"
 
-using namespace rung::cuda;  // NOLINT: its implementation
+using namespace rung::cuda;  // NOLINT: implementation of the CUDA API
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   if (rung::simt::in_kernel() && memory != nullptr) {  // in a kernel: from the heap of malloc

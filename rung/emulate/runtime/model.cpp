@@ -113,7 +113,7 @@ simt::record::Chip modeled_caches() {
 
 }  // namespace rung::cuda
 
-using namespace rung::cuda;  // NOLINT: its implementation
+using namespace rung::cuda;  // NOLINT: implementation of the CUDA API
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* to, int device) {
   if (to == nullptr) return remember(cudaErrorInvalidValue);

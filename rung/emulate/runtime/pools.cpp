@@ -90,7 +90,7 @@ Access access_to_pool(cudaMemPool_t pool) {
 
 }  // namespace rung::cuda
 
-using namespace rung::cuda;  // NOLINT: its implementation
+using namespace rung::cuda;  // NOLINT: implementation of the CUDA API
 
 cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t stream) {
   return allocate_ordered(memory, bytes, nullptr, stream, __builtin_return_address(0));

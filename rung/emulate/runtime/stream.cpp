@@ -155,7 +155,7 @@ cudaError_t submit(cudaStream_t stream, cudaGraphNodeType type,
 
 }  // namespace rung::cuda
 
-using namespace rung::cuda;  // NOLINT: its implementation
+using namespace rung::cuda;  // NOLINT: implementation of the CUDA API
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority) {
   if (stream == nullptr || flags > cudaStreamNonBlocking) return remember(cudaErrorInvalidValue);

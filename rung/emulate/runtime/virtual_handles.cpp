@@ -6,7 +6,7 @@
 #include "rung/emulate/runtime/tasks.hpp"
 #include "rung/emulate/runtime/virtual_memory.hpp"
 
-using namespace rung::cuda;  // NOLINT: its implementation
+using namespace rung::cuda;  // NOLINT: implementation of the CUDA API
 
 namespace {
 

@@ -70,7 +70,7 @@ void Physical::tell() {
 
 }  // namespace rung::cuda
 
-using namespace rung::cuda;  // NOLINT: its implementation
+using namespace rung::cuda;  // NOLINT: implementation of the CUDA API
 
 CUresult cuMemGetAllocationGranularity(size_t* bytes, const CUmemAllocationProp* given,
                                        CUmemAllocationGranularity_flags) {
