@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Barriers, shuffles and votes of the simulated GPU.
 //
-// Every call carries its source location, so that a deadlock or a divergent barrier is reported by
 // Every call carries its source location, so that a deadlock or a divergent barrier is reported
 // with file and line, and two calls remain distinct even if the compiler merged or duplicated them.
 //
