@@ -286,8 +286,7 @@ std::string qualified(const std::string& path) {
 void rewrite_kernels(TokenStream& tokens) {
   std::vector<KernelDefinition> kernels;
   std::map<std::string, int> definitions;
-  std::map<std::string, std::set<std::size_t>> commas;  // numbers of commas in declarations, by
-                                                        // path
+  std::map<std::string, std::set<std::size_t>> commas;  // commas in declarations, by path
   std::map<std::string, std::string> declared;          // requirements in earlier declarations
   Namespaces namespaces;
   for (std::size_t i = 1; i < tokens.size(); ++i) {

@@ -4,8 +4,7 @@
 // rely on their exact bits in either.
 #pragma once
 
-#include <math.h>  // NOLINT: fmaf and similar functions must be in the global namespace, as under
-                   // nvcc
+#include <math.h>  // NOLINT: fmaf etc. must be in the global namespace, as under nvcc
 
 #include <bit>
 #include <concepts>

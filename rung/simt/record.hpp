@@ -79,8 +79,7 @@ RUNG_API const char* to_string(Space space);
 /// Array that a finding concerns, as far as known from the launching program.
 struct Object {
   std::string name;                  // "tile"; "": unknown
-  std::string type;                  // element type, or target type of a pointer; mangled until
-                                     // end()
+  std::string type;                  // element type, or target of a pointer; mangled until end()
   std::size_t element_bytes = 0;     // 0: unknown
   std::vector<std::size_t> extents;  // of the array, by dimension; empty: unknown
   std::uint64_t bytes = 0;           // of the whole array
