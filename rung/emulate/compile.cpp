@@ -57,7 +57,8 @@ bool needs_newer(const std::string& preprocessed) {
   return preprocessed.find("/rung/simt/wgmma.hpp\"") != std::string::npos;
 }
 
-/// Environment variables that add include folders to g++, with empty values to clear them when g++
+/// Returns the environment variables that add include folders to g++, with empty values, which
+/// clear them when g++ runs.
 /// runs.
 const std::vector<std::pair<std::string, std::string>>& no_include_paths() {
   static const std::vector<std::pair<std::string, std::string>> variables = {

@@ -36,7 +36,7 @@ struct alignas(64) Fiber {
 /// Returns the C++ runtime's exception state of the calling OS thread.
 Fiber::Exceptions* current_exceptions();
 
-/// Entry point of every fiber, in scheduler.cpp: calls arrive() and never returns.
+/// Runs a fiber: calls arrive(), then runs threads; never returns. In scheduler.cpp.
 void run_fiber(Fiber& starter);
 
 /// Saves the context in `from` and resumes `to`.

@@ -88,13 +88,13 @@ class LaunchState {
   };
   void join();
   void leave(Waiting& mine);
-  /// Called when all threads of the worker have polled without a change. Returns true if the
+  /// Records that all threads of the worker have polled without a change. Returns true if the
   /// threads of all workers have.
   bool all_wait(Waiting& mine);
   void progressed(Waiting& mine);
-  /// Called after each further round of polls, long after all_wait(). Returns true if every worker
-  /// has completed a whole round since the last worker began to wait: no change can then come from
-  /// a thread.
+  /// Records a further round of polls, long after all_wait(). Returns true if every worker has
+  /// completed a whole round since the last worker began to wait: no change can then come from a
+  /// thread.
   bool all_stuck(Waiting& mine);
 
  private:

@@ -13,26 +13,26 @@
 
 namespace rung::simt {
 
-/// ldmatrix.m8n8.x{1,2,4}.b16: lane 8 i + r passes the address of row r of matrix i. Register i of
-/// lane l receives elements 2 (l % 4) and 2 (l % 4) + 1 of row l / 4 (of column l / 4 if
-/// transposed).
+/// Loads matrices (ldmatrix.m8n8.x{1,2,4}.b16). Lane 8 i + r passes the address of row r of matrix
+/// i. Register i of lane l receives elements 2 (l % 4) and 2 (l % 4) + 1 of row l / 4 (of column l
+/// / 4 if transposed).
 RUNG_API void load_matrix(std::uint32_t* registers, int count, bool transposed, const void* row,
                           Place place);
 
 enum class MatrixType : std::uint8_t { tf32, f16, bf16 };
-/// mma.sync.m16n8k8 (tf32) or m16n8k16 (f16, bf16) with float sums: d = a b + c.
+/// Computes d = a b + c with float sums: mma.sync.m16n8k8 (tf32) or m16n8k16 (f16, bf16).
 RUNG_API void multiply_m16n8(float* d, const std::uint32_t* a, const std::uint32_t* b,
                              const float* c, MatrixType type, Place place);
 
-/// mma.sync.m16n8k4, m16n8k8 and m16n8k16 with f64: sums += a b.
+/// Computes sums += a b in f64: mma.sync.m16n8k4, m16n8k8 or m16n8k16, by `depth`.
 RUNG_API void multiply_m16n8_f64(double* sums, const double* a, const double* b, int depth,
                                  Place place);
 
-/// mma.sync.m16n8k32 with 8-bit integers.
+/// Computes d = a b + c for 8-bit integers: mma.sync.m16n8k32.
 RUNG_API void multiply_bytes(int* d, const std::uint32_t* a, const std::uint32_t* b, const int* c,
                              bool a_signed, bool b_signed, Place place);
 
-/// stmatrix.m8n8.x{1,2,4}.b16: the inverse of load_matrix.
+/// Stores matrices (stmatrix.m8n8.x{1,2,4}.b16); the inverse of load_matrix().
 RUNG_API void store_matrix(void* row, const std::uint32_t* registers, int count, bool transposed,
                            Place place);
 

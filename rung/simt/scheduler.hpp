@@ -68,7 +68,7 @@ class Worker {
   void run(LaunchState& state);
   [[nodiscard]] bool busy() const { return launch_ != nullptr; }
 
-  /// Entry point of a fiber: runs one thread after another and never returns.
+  /// Runs one thread after another on the current fiber; never returns.
   [[noreturn]] void run_threads();
 
   // Interface of the operations that kernels call.

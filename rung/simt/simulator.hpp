@@ -51,9 +51,9 @@ struct Launch {
   std::string (*name)(const void* data) = nullptr;  // kernel name, if `kernel` is not a function
   /// Returns an address that identifies the kernel after it has run; null: `kernel` identifies it.
   const void* (*identity)(const void* data) = nullptr;
-  /// Called when all threads poll without a change. Returns true if an agent outside the kernel may
-  /// still write the polled memory; may wait briefly for such a write. If null or false, the launch
-  /// fails as a deadlock.
+  /// Returns true if an agent outside the kernel may still write the polled memory; may wait
+  /// briefly for such a write. Called when all threads poll without a change. If null or false, the
+  /// launch fails as a deadlock.
   bool (*keep_looking)(const void* data) = nullptr;
   /// Set by the kernel's first threads if the launch has failed immediately and will be repeated in
   /// another form; such a launch is not recorded. Null: never repeated.

@@ -54,7 +54,7 @@ void write_in_step(Thread& self) {
   self.met_block = false;
 }
 
-/// Inline version of in_kernel().
+/// Returns in_kernel(), inlined.
 bool kernel_runs() { return this_worker != nullptr && this_worker->busy(); }
 
 }  // namespace

@@ -33,7 +33,7 @@ void note_reason(std::string why);
 cudaError_t report_kernel_failure(const std::string& message);
 /// Frees memory that a completed kernel has released; in heap.cpp.
 void free_kernels_heap();
-/// Implement cudaMalloc and cudaFree in kernels; in heap.cpp. `code`: return address of the call.
+/// Implements cudaMalloc and cudaFree in kernels; in heap.cpp. `code`: return address of the call.
 void* allocate_in_kernel(std::size_t bytes);
 void free_in_kernel(void* memory, const void* code);
 /// Ends the session and writes its findings. Called at the program's end.

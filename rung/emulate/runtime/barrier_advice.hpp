@@ -56,8 +56,8 @@ class BarrierAdvice {
   /// Returns the first barrier between these tokens in a branch that some threads do not take;
   /// `end` if there is none. `around`: includes branches around the whole race.
   [[nodiscard]] std::size_t partial_barrier(std::size_t begin, std::size_t end, bool around) const;
-  /// If the tokens contain such a partial barrier, advises letting all threads reach it and returns
-  /// true: its place in the source is assumed to be right.
+  /// Advises letting all threads reach a partial barrier among these tokens; its place in the
+  /// source is assumed to be right. Returns false if there is none.
   bool advise_partial(std::size_t begin, std::size_t end, bool around = false);
   [[nodiscard]] bool skipped(std::size_t token) const;
   [[nodiscard]] int last_line(const Statement& loop) const;

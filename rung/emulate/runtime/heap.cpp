@@ -113,8 +113,8 @@ void free_kernels_heap() {
 
 }  // namespace rung::cuda
 
-/// Called by each stand-alone object on load: a library that a host program loads (ctypes) has its
-/// own variables.
+/// Registers the variables of a library that a host program loads (ctypes). Called by each
+/// stand-alone object on load.
 RUNG_WRAP void rung_emulate_object(const void* address) { register_variables(address); }
 
 // Names are required by the linker. NOLINTBEGIN(readability-identifier-naming)

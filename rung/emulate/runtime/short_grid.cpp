@@ -108,8 +108,8 @@ std::string advice_for(std::uint64_t elements, unsigned block, const char* along
          " drops the rest";
 }
 
-/// operand_begin() returns the first token of the operand that ends before `end`; operand_end() one
-/// past the operand that begins at `begin`. An operand is a name, a number, or a parenthesized
+/// Returns the first token of the operand that ends before `end`; operand_end() returns one past
+/// the operand that begins at `begin`. An operand is a name, a number, or a parenthesized
 /// expression.
 std::size_t operand_begin(const emulate::TokenStream& tokens, std::size_t end) {
   std::size_t at = end - 1;

@@ -95,7 +95,7 @@ class RunningWork {
   StreamWork* outer_;
 };
 
-/// Record that the running work reads or writes these bytes.
+/// Records that the running work reads or writes these bytes.
 void work_reads(const void* memory, std::size_t bytes);
 void work_writes(const void* memory, std::size_t bytes);
 /// Checks the accesses that the running work has made so far for conflicts.
@@ -111,7 +111,7 @@ void work_copies(const void* to, const void* from, cudaMemcpyKind kind);
 /// Records that the running work fills memory.
 void work_fills(const void* to);
 
-/// Record that the host has waited for all work of a stream or a device.
+/// Records that the host has waited for all work of a stream or a device.
 void host_waited_for_stream(cudaStream_t stream);
 void host_waited_for_device(int device);
 

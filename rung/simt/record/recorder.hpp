@@ -199,8 +199,8 @@ class Recorder {
   /// phase that is complete now.
   void waited(Block& owner, const void* object, std::uint32_t parity, bool exact,
               const Place& place);
-  /// Three events of synchronization objects: initialization by the running thread, the fence that
-  /// publishes the thread's initializations to the copy engine, and the start of a copy that
+  /// Handles events of synchronization objects: initialization by the running thread, the fence
+  /// that publishes the thread's initializations to the copy engine, and the start of a copy that
   /// signals its bytes to the object.
   void initialized(Block& owner, const void* object, const Place& place);
   void init_fence();

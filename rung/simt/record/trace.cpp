@@ -20,7 +20,8 @@ Step unattached[2];
 /// within these turns; a lane that waits for a lane ahead of it never does.
 constexpr int turns_before_release = RequestList::capacity / 32 + 8;
 
-/// Not inlined: at most context switches the thread has no written value to keep.
+/// Keeps the thread's last written value. Not inlined, since at most context switches there is
+/// none.
 [[gnu::noinline]] void keep_last_value() { keep_value(); }
 
 }  // namespace

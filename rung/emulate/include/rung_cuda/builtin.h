@@ -232,7 +232,7 @@ struct ParameterGuard<false> {
 template <class... T>
 using Parameters = ParameterGuard<(std::is_trivially_destructible_v<T> && ...)>;
 
-/// Prologue of every kernel.
+/// Registers the kernel as running; prologue of every kernel.
 template <class Tag>
 RUNG_UNSEEN __attribute__((noinline)) void enter() {
   if constexpr (requires(Demands all) { Tag::rung_demands(all); }) (void)DemandsOf<Tag>::number;
@@ -241,7 +241,7 @@ RUNG_UNSEEN __attribute__((noinline)) void enter() {
   }
   if (__builtin_expect(launch_data->copies_unseen, 0)) resume_recording();
 }
-/// Prologue of a kernel that can be identified by its address.
+/// Registers the kernel as running; prologue of a kernel that its address identifies.
 template <class Tag, auto kernel>
 RUNG_UNSEEN __attribute__((noinline)) void enter() {
   (void)Kernel<Tag, kernel>::number;

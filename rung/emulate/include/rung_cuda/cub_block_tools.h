@@ -192,7 +192,8 @@ class BlockShuffle {
     const unsigned from = static_cast<unsigned>(put(input)) + distance;
     output = storage_.items[from % threads];
   }
-  /// Shift all items by one position. The block's first output (Up) or last output (Down) is
+  /// Shifts all items by one position. The block's first output (Up) or last output (Down) is
+  /// unchanged.
   /// unchanged.
   template <int items>
   __device__ void Up(T (&inputs)[items], T (&outputs)[items]) {

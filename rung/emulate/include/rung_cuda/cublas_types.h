@@ -132,7 +132,7 @@ cublasStatus_t cublasSetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t m
 cublasStatus_t cublasGetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t* mode);
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);
 cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t* mode);
-/// Only validates its arguments: the workspace must be in device memory, or null.
+/// Validates its arguments, without other effect. The workspace must be in device memory, or null.
 cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void* workspace, size_t bytes);
 cublasStatus_t cublasSetSmCountTarget(cublasHandle_t handle, int count);
 cublasStatus_t cublasGetSmCountTarget(cublasHandle_t handle, int* count);

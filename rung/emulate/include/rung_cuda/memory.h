@@ -102,7 +102,7 @@ inline unsigned __isLocal(const void*) { return 0; }
 #define __nv_associate_access_property(pointer, property) (pointer)
 
 namespace rung::cuda {
-/// Return this machine's clock in cycles or nanoseconds; strictly increasing.
+/// Returns this machine's clock in cycles or nanoseconds; strictly increasing.
 unsigned long long cycles();
 unsigned long long nanoseconds();
 }  // namespace rung::cuda

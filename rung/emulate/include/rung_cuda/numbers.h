@@ -116,7 +116,7 @@ inline double erfinv(double x) {
 inline float erfinvf(float x) { return static_cast<float>(erfinv(x)); }
 inline double erfcinv(double x) { return erfinv(1 - x); }
 inline float erfcinvf(float x) { return static_cast<float>(erfcinv(x)); }
-/// Modified Bessel functions of orders 0 and 1; order 1 is an odd function.
+/// Computes the modified Bessel function of order 0 or 1; the latter is an odd function.
 inline double cyl_bessel_i0(double x) { return std::cyl_bessel_i(0.0, x < 0 ? -x : x); }
 inline double cyl_bessel_i1(double x) {
   return x < 0 ? -std::cyl_bessel_i(1.0, -x) : std::cyl_bessel_i(1.0, x);
