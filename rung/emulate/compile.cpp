@@ -59,7 +59,6 @@ bool needs_newer(const std::string& preprocessed) {
 
 /// Returns the environment variables that add include folders to g++, with empty values, which
 /// clear them when g++ runs.
-/// runs.
 const std::vector<std::pair<std::string, std::string>>& no_include_paths() {
   static const std::vector<std::pair<std::string, std::string>> variables = {
       {"CPATH", ""}, {"CPLUS_INCLUDE_PATH", ""}};

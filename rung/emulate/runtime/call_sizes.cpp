@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses calls that allocate or copy memory.
+// Parses runtime calls that allocate or copy memory.
 #include "rung/emulate/runtime/call_sizes.hpp"
 
 #include <algorithm>

@@ -76,8 +76,8 @@ class BlockSampling {
     std::uint64_t at[axes];
   };
   [[nodiscard]] bool is_inner(const Position& block) const;
-  /// Returns true for a subset of the blocks of a one-dimensional grid that contains a pair of
-  /// blocks at every distance.
+  /// Returns true if the block is in a fixed subset of a one-dimensional grid that contains a pair
+  /// of blocks at every distance.
   [[nodiscard]] bool measures_distance(const Position& block) const;
   [[nodiscard]] std::uint64_t linear(const Position& block) const;
   /// Derives address slopes between adjacent blocks. Returns true if it found a new slope.

@@ -194,7 +194,6 @@ class BlockShuffle {
   }
   /// Shifts all items by one position. The block's first output (Up) or last output (Down) is
   /// unchanged.
-  /// unchanged.
   template <int items>
   __device__ void Up(T (&inputs)[items], T (&outputs)[items]) {
     const int thread = put(inputs[items - 1]);
