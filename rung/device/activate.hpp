@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// activate(activation, x): the last step of kernels whose results pass through a function.
+// activate(activation, x): activation functions for kernel epilogues.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,8 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// activation(x), of which the caller makes a `Result`: results of 16 bits need fewer digits.
+/// Returns activation(x). `Result` is the type that the caller converts it to: a 16-bit `Result`
+/// selects a less accurate GELU.
 template <class Result, class Real>
 __device__ Real activate(Activation activation, Real x) {
   switch (activation) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// activate_all(activation, values): activate() of several values behind one branch. Each by itself
-// would branch on its own, and a warp would go through one chain of instructions after the other.
+// activate_all(activation, values): activate() of several values behind one branch. With a branch
+// per value, the dependent instruction chains of the values would not overlap.
 #pragma once
 
 #include "rung/device/activate.hpp"

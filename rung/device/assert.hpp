@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// assert() for kernels: in the simulator a failed one ends the launch with an Error, not the
-// process. Like <cassert> it may be included again, and must be where <cassert> came in after
-// device.hpp.
+// assert() for kernels: in the simulator a failed assertion throws an Error from the launch and
+// does not abort the process. It has no include guard, as <cassert>: include it last, since a later
+// <cassert> redefines assert().
 #include <cassert>
 
 #if !defined(__CUDACC__) && !defined(NDEBUG)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words for the facts of kernels (docs/choice.md): blocks whose threads pass over their part of the
-// data in trips.
+// Work estimates for kernel choice (docs/choice.md) of kernels whose threads loop over their part
+// of the data.
 #pragma once
 
 #include <cmath>
@@ -16,14 +16,14 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// Returns the path of rows that are read more than once: later reads hit caches up to `cached`
-/// elements.
+/// Returns the rates key (Work::path) of rows that are read more than once: "strided", "long" above
+/// `cached` elements, where later reads miss the caches, else "".
 inline std::string_view row_path(bool contiguous, std::int64_t length, std::int64_t cached) {
   return !contiguous ? "strided" : length > cached ? "long" : "";
 }
 
-/// Returns the facts of blocks whose threads have so many registers and make `trips` trips each,
-/// one after another: a trip waits for its loads, and takes every thread an instruction.
+/// Returns the work of blocks whose threads have `registers` registers each and run `trips`
+/// dependent loop iterations: each iteration waits for its loads and counts one step per thread.
 inline Work block_work(Amount blocks, int threads, Amount trips, std::string_view path = "",
                        int registers = 32) {
   return {.blocks = blocks,
@@ -33,13 +33,14 @@ inline Work block_work(Amount blocks, int threads, Amount trips, std::string_vie
           .path = path};
 }
 
-/// Returns the facts of blocks of which shared memory holds no more than `fitting` per SM.
+/// Returns `work` with at most `fitting` resident blocks per SM (at least 1), as shared memory
+/// allows.
 inline Work in_shared(double fitting, Work work) {
   work.resident = clamped(fitting, 1.0, double{work.resident});
   return work;
 }
 
-/// Returns the facts of a grid of at most `most` blocks, which loop over the blocks of `work`.
+/// Returns the work of a grid of at most `most` blocks, which loop over the blocks of `work`.
 inline Work in_turns(Amount most, Work work) {
   const double turns = std::ceil(work.blocks / larger(double{most}, 1.0));
   work.blocks = smaller(double{work.blocks}, double{most});
@@ -47,12 +48,12 @@ inline Work in_turns(Amount most, Work work) {
   work.steps = work.steps * turns;
   return work;
 }
-/// Returns the same of a grid that the device holds at once.
+/// Returns the work of a grid of as many blocks as the device holds at once.
 inline Work in_turns(const Context& context, Work work) {
   return in_turns(work.resident * context.info().sms, work);
 }
 
-/// Returns the facts of kernels of which one has those of `work`.
+/// Returns the work of `launches` launches, each with the blocks of `work`.
 inline Work in_launches(Amount launches, Work work) {
   work.launches = launches;
   return work;

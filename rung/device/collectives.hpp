@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives: what the lanes of a warp, or the threads of a block, compute together. Values are of
-// any trivially copyable type; `combine(earlier, later)` is associative and need not commute: the
-// order of lanes is the order of operands, so results are the same from run to run.
+// Collectives: shuffles, reductions and scans over the lanes of a warp or the threads of a block.
+// Values are of any trivially copyable type; `combine(earlier, later)` must be associative but need
+// not commute: operands are in lane order, so results are the same from run to run.
 //
-// All lanes of the warp take part, all threads of a one-dimensional block. A block's collectives
-// need scratch in shared memory and end with a barrier: the scratch may be used again at once.
+// All lanes of the warp (or all threads of a one-dimensional block) must call a collective. Block
+// collectives need scratch in shared memory and end with a barrier: the scratch can be reused at
+// once.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,7 @@ __device__ __forceinline__ T shuffle_words(const T& value, Shuffle shuffle) {
     for (int i = 0; i < words; ++i) moved.at[i] = shuffle(moved.at[i]);
     return __builtin_bit_cast(T, moved);
   } else {
-    // Less than a word: widened, sent, cut again.
+    // 1- and 2-byte values are widened to a word, shuffled and truncated.
     static_assert(sizeof(T) <= 2, "pad the type to a multiple of four bytes");
     using Bits = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::uint16_t>;
     const unsigned bits = __builtin_bit_cast(Bits, value);
@@ -46,7 +47,8 @@ __device__ __forceinline__ T shuffle_words(const T& value, Shuffle shuffle) {
 
 }  // namespace device_detail
 
-/// The value of another lane; `width` cuts the warp into groups of that many lanes (a power of 2).
+/// Returns lane `lane`'s value. `width`, a power of 2, divides the warp into groups of lanes;
+/// `lane` counts within the group.
 template <class T>
 __device__ __forceinline__ T shuffle(const T& value, int lane, int width = warp_size) {
   return device_detail::shuffle_words(
@@ -57,7 +59,7 @@ __device__ __forceinline__ T shuffle_xor(const T& value, int lanes, int width = 
   return device_detail::shuffle_words(
       value, [=](auto word) { return __shfl_xor_sync(all_lanes, word, lanes, width); });
 }
-/// Returns the value of the lane `delta` before; lanes without one keep their own.
+/// Returns the value of the lane `delta` before; the first `delta` lanes of a group keep their own.
 template <class T>
 __device__ __forceinline__ T shuffle_up(const T& value, int delta, int width = warp_size) {
   return device_detail::shuffle_words(value, [=](auto word) {
@@ -71,25 +73,26 @@ __device__ __forceinline__ T shuffle_down(const T& value, int delta, int width =
   });
 }
 
-/// The index of this thread within its warp.
+/// Returns the index of this thread within its warp.
 __device__ __forceinline__ int lane_of_thread() {
   return static_cast<int>(threadIdx.x) % warp_size;
 }
 
-/// Every lane of a group of `Width` gets the group's result.
+/// Reduces the values of each group of `Width` lanes; returns the result in every lane.
 template <int Width = warp_size, class T, class Combine>
 __device__ __forceinline__ T warp_reduce(T value, Combine combine) {
   const int lane = lane_of_thread();
 #pragma unroll
   for (int distance = 1; distance < Width; distance *= 2) {
     const T other = shuffle_xor(value, distance);
-    // Neighboring runs of lanes meet; the one of the lower lanes comes first.
+    // Combines two neighboring runs of lanes; the run of the lower lanes is the first operand.
     value = (lane & distance) != 0 ? combine(other, value) : combine(value, other);
   }
   return value;
 }
 
-/// Every lane of `lanes` adjacent ones, a power of two, gets their result; combine must commute.
+/// Reduces the values of each `lanes` adjacent lanes (a power of two); returns the result in every
+/// lane. combine must commute.
 template <class T, class Combine>
 __device__ __forceinline__ T lanes_reduce(T value, Combine combine, int lanes) {
   for (int distance = lanes / 2; distance > 0; distance /= 2) {
@@ -98,7 +101,7 @@ __device__ __forceinline__ T lanes_reduce(T value, Combine combine, int lanes) {
   return value;
 }
 
-/// Lane i gets the result of lanes 0 to i of its group.
+/// Returns the inclusive scan in each group of `Width` lanes: lane i gets lanes 0 to i combined.
 template <int Width = warp_size, class T, class Combine>
 __device__ __forceinline__ T warp_scan_inclusive(T value, Combine combine) {
   const int lane = lane_of_thread() % Width;
@@ -110,7 +113,7 @@ __device__ __forceinline__ T warp_scan_inclusive(T value, Combine combine) {
   return value;
 }
 
-/// One value a warp of a block.
+/// Scratch of block collectives: one value per warp.
 template <class T, int Threads>
 struct WarpValues {
   static_assert(Threads % warp_size == 0 && Threads <= 1024);
@@ -118,7 +121,7 @@ struct WarpValues {
   T of_warp[warps];
 };
 
-/// Every thread gets the block's result.
+/// Reduces the values of the block's threads; returns the result in every thread.
 template <int Threads, class T, class Combine>
 __device__ __forceinline__ T block_reduce(T value, Combine combine, T identity,
                                           WarpValues<T, Threads>& scratch) {
@@ -128,18 +131,18 @@ __device__ __forceinline__ T block_reduce(T value, Combine combine, T identity,
   const int lane = lane_of_thread();
   if (lane == 0) scratch.of_warp[threadIdx.x / warp_size] = value;
   __syncthreads();
-  // Each warp reduces the values of all, which costs less than another barrier.
+  // Each warp reduces the partials of all warps, which costs less than another barrier.
   value = lane < warps ? scratch.of_warp[lane] : identity;
   value = warp_reduce(value, combine);
   __syncthreads();
   return value;
 }
 
-/// A thread's place in a scan over the block.
+/// Result of block_scan() for one thread.
 template <class T>
 struct BlockScan {
-  T before;  // of all threads before this one; the identity for the first
-  T total;   // of all threads
+  T before;  // exclusive prefix: all threads before this one; the identity for the first
+  T total;   // all threads of the block
 };
 
 template <int Threads, class T, class Combine>

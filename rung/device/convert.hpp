@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions between element types inside kernels: the chip's instructions under nvcc, core's
-// bit-exact ones in the simulator. Both round to nearest, ties to even.
+// Conversions between element types inside kernels: hardware instructions under nvcc, core's
+// bit-exact functions in the simulator. Both round to nearest, ties to even.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// N values that travel together, in registers when every index is known at compile time.
+/// Vector of N values, kept in registers if every index is known at compile time.
 template <class T, int N>
 struct Pack {
   T at[N];
@@ -24,7 +24,7 @@ struct Pack {
   RUNG_HD RUNG_ALWAYS_INLINE const T& operator[](int i) const { return at[i]; }
 };
 
-/// One value of any element type as another. Through float when either is a small float.
+/// Converts a value to another element type, through float if either is an 8- or 16-bit float.
 template <class To, class From>
 RUNG_HD RUNG_ALWAYS_INLINE inline To convert(From value) {
   if constexpr (std::is_same_v<To, From>) {
@@ -50,7 +50,7 @@ RUNG_HD RUNG_ALWAYS_INLINE inline To convert(From value) {
 
 #if defined(__CUDACC__)
 namespace device_detail {
-/// An instruction for two.
+/// Converts floats to f16 or bf16, two per instruction.
 template <class To, int N>
 __device__ __forceinline__ void convert_pairs(const Pack<float, N>& values, Pack<To, N>& to) {
 #pragma unroll
@@ -85,7 +85,7 @@ RUNG_HD RUNG_ALWAYS_INLINE inline Pack<To, N> convert(const Pack<From, N>& value
   return converted;
 }
 
-/// The zero of any element type.
+/// Returns zero of any element type.
 template <class T>
 RUNG_HD RUNG_ALWAYS_INLINE inline T zero() {
   if constexpr (std::is_class_v<T>) {

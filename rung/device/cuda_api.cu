@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Core's interface to NVIDIA GPUs. CUDA is not called before its first use: a program that never
-// uses a GPU has no CUDA context.
+// Core's interface to NVIDIA GPUs. CUDA is initialized at first use: a program that never uses a
+// GPU has no CUDA context.
 #include <algorithm>
 #include <string>
 
@@ -54,7 +54,7 @@ DeviceInfo info(int device) {
              "asking for the properties of device " + std::to_string(device));
   int driver = 0;
   check_cuda(cudaDriverGetVersion(&driver), "asking for the driver's version");
-  // Kilohertz and bits, of double data rate.
+  // CUDA reports the clock in kHz and the bus width in bits; memory has double data rate.
   const double memory_clock = 1e3 * attribute(cudaDevAttrMemoryClockRate, device);
   const double bus = attribute(cudaDevAttrGlobalMemoryBusWidth, device) / 8.0;
   return {.name = properties.name,
@@ -77,7 +77,7 @@ void* allocate(int device, std::size_t bytes) {
   return memory;
 }
 
-/// Never throws: it serves destructors, which have nobody to tell.
+/// Frees memory and ignores errors: destructors call it.
 void release(int device, void* memory) noexcept {
   int before = 0;
   if (cudaGetDevice(&before) != cudaSuccess) return;
@@ -89,11 +89,11 @@ void release(int device, void* memory) noexcept {
 void copy(int device, void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
   const CurrentDevice current(device);
-  // Work may be in flight on a stream that does not wait for the default one: it comes first.
+  // Waits for work on streams that do not synchronize with the default stream.
   check_cuda(cudaDeviceSynchronize(), "waiting for device " + std::to_string(device));
   check_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyDefault),
              "copying " + std::to_string(bytes) + " bytes");
-  // Copies from device to device return early.
+  // cudaMemcpy from device to device returns before the copy has completed.
   check_cuda(cudaStreamSynchronize(nullptr), "copying " + std::to_string(bytes) + " bytes");
 }
 
@@ -131,7 +131,8 @@ void synchronize(int device, void* stream) {
 bool is_capturing(int device, void* stream) {
   const CurrentDevice current(device);
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  // It fails for the default stream while another one is captured: nothing may be measured then.
+  // The query fails for the default stream while another stream is captured; true is the safe
+  // answer.
   if (cudaStreamIsCapturing(static_cast<cudaStream_t>(stream), &status) != cudaSuccess) {
     cudaGetLastError();
     return true;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turning CUDA runtime errors into rung's, and making a device current for a while. Host code.
+// Converts CUDA runtime errors to rung's Error, and makes a device current within a scope. Host
+// code.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,7 +12,8 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// Throws Error when `status` is a failure, with what was being done: "cudaMalloc of 4 bytes".
+/// Throws Error if `status` is a failure. `doing` names the failed operation in the message, such
+/// as "cudaMalloc of 4 bytes".
 inline void check_cuda(cudaError_t status, const std::string& doing) {
   if (status == cudaSuccess) return;
   cudaGetLastError();  // so that the next call does not report this failure again
@@ -21,7 +23,7 @@ inline void check_cuda(cudaError_t status, const std::string& doing) {
               doing + ": " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")");
 }
 
-/// Makes a device current until the end of the scope; the caller's own comes back.
+/// Makes a device current until the end of the scope, then restores the previous device.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of the CUDA runtime that start kernels and ask how many blocks of one fit.
+// Kernel launches and occupancy queries by the CUDA runtime.
 #include <algorithm>
 #include <string>
 
@@ -10,7 +10,7 @@
 namespace rung::inline RUNG_TARGET {
 namespace {
 
-/// Shared memory that a block gets on every device without an attribute.
+/// Shared memory per block, in bytes, that needs no opt-in attribute.
 constexpr std::size_t default_shared_bytes = 48 << 10;
 
 std::string describe_launch(const LaunchShape& shape, const void* kernel) {
@@ -24,7 +24,8 @@ dim3 to_dim3(const LaunchExtent& extent) {
               static_cast<unsigned>(extent.z));
 }
 
-/// Lets a kernel have what it asks for; throws, with words from describe(), when it may not.
+/// Raises the kernel's limit of dynamic shared memory to `bytes` if needed. Throws an error that
+/// begins with describe_call() if the device does not allow it.
 template <class Describe>
 void allow_shared_memory(const void* kernel, std::size_t bytes, const Describe& describe_call) {
   if (bytes <= default_shared_bytes) return;
@@ -33,7 +34,7 @@ void allow_shared_memory(const void* kernel, std::size_t bytes, const Describe& 
   if (status != cudaSuccess) check_cuda(status, describe_call());
 }
 
-/// Larger clusters are a matter of the device, and asked for.
+/// Largest cluster that every device supports; larger ones need an opt-in attribute.
 constexpr std::int64_t portable_cluster_blocks = 8;
 
 void allow_large_clusters(const LaunchShape& shape, const void* kernel) {
@@ -114,7 +115,7 @@ void launch_cuda(const Context& context, const LaunchShape& shape, const void* k
   }
   config.attrs = attributes;
   config.numAttrs = count;
-  // The description is built only when it is needed: a launch costs two microseconds.
+  // Describes the launch only on failure: a launch costs two microseconds.
   const cudaError_t status = cudaLaunchKernelExC(&config, kernel, arguments);
   if (status != cudaSuccess) check_cuda(status, describe_launch(shape, kernel));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor maps for the chip, encoded by the driver. Its function is found at run time, so that
-// librung does not need the driver's library to be loaded.
+// Tensor maps for GPUs, encoded by the driver. The driver's function is looked up at run time, so
+// that librung does not link to the driver's library.
 #include <cuda.h>
 
 #include <cstring>
@@ -16,7 +16,7 @@ template <class Function>
 Function find_in_driver(const char* name) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
-  // These functions have kept their signatures since CUDA 12.0, which brought them.
+  // These functions have kept their signatures since CUDA 12.0, which introduced them.
   const std::string what = std::string("looking for ") + name + " in the NVIDIA driver";
   check_cuda(cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found),
              what);
@@ -66,7 +66,7 @@ CUtensorMapSwizzle driver_swizzle(Swizzle swizzle) {
 namespace device_detail {
 
 TensorMap encode_tensor_map(const TensorMapSource& source) {
-  // The driver counts axes from the innermost, and leaves out its stride.
+  // The driver numbers axes from the innermost, whose stride is implied.
   cuuint64_t shape[5] = {}, strides[5] = {};
   cuuint32_t box[5] = {}, steps[5] = {};
   for (int axis = 0; axis < source.rank; ++axis) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dependent launches: a kernel whose blocks are set up while the grid in front still runs, which
-// hides most of the gap between two launches of a stream.
+// Programmatic dependent launch: a kernel's blocks are set up while the preceding grid of the
+// stream still runs, which hides most of the gap between two launches.
 //
 //   __global__ void kernel(...) {
-//     start_dependent();                        // first of all, by every thread
+//     start_dependent();                        // first statement, in every thread
 //     ...
 //   }
 //   launch(context, {.grid = blocks, .block = 256, .dependent = can_depend(context)}, kernel, ...);
 //
-// Nothing else changes: behind start_dependent() the grid in front has ended and its writes are
-// there. It is for kernels that every thread of enters with it.
+// After start_dependent() the preceding grid has ended and its writes are visible. Every thread of
+// the kernel must call it first.
 #pragma once
 
 #include "rung/core/context.hpp"
@@ -17,7 +17,7 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// Lets the next grid be set up in turn, then waits for the one in front.
+/// Lets the next grid of the stream be set up, then waits for the preceding grid to end.
 __device__ __forceinline__ void start_dependent() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   ptx::let_next_grid_start();
@@ -25,8 +25,9 @@ __device__ __forceinline__ void start_dependent() {
 #endif
 }
 
-/// Returns true if kernels of the calling file wait for the launch before: on compute capability
-/// 9.0, if they were compiled for it. Code for other chips, or translated from theirs, does not.
+/// Returns true if kernels of the calling file wait for the preceding grid in start_dependent(): on
+/// compute capability 9.0, if the file was compiled for 9.0. Code compiled for another capability
+/// does not wait.
 inline bool can_depend(const Context& context) {
 #if defined(__CUDA_ARCH_LIST__)
   for (const int compiled_for : {__CUDA_ARCH_LIST__}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA dialect of rung's kernels: what every cuda_*.cu includes. Under nvcc it is the CUDA
-// runtime; under g++ with -DRUNG_SIMT=1 the same words mean the simulated GPU.
+// The CUDA dialect of rung's kernels; every kernel source includes this header. Under nvcc it is
+// the CUDA runtime; under g++ with -DRUNG_SIMT=1 the same names mean the simulated GPU.
 //
 // On top of CUDA C++ come launch() instead of <<<>>> (launch.hpp) and shared<Layout>() instead of
 // __shared__ (shared.hpp). load.hpp, convert.hpp, ptx.hpp, wmma.hpp and grid.hpp are included by

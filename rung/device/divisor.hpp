@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Division by a number that is the same for all threads, as a multiplication.
+// Division by a divisor that is the same for all threads, as a multiplication and a shift.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// Division by a constant divisor. For dividends and divisors from 1 to 2^31 - 1, ceil(2^p / d) /
-/// 2^p approximates 1 / d closely enough if 2^(p - 31) >= d [H. Warren, Hacker's Delight, 2nd ed.,
+/// Division by an invariant divisor. For dividends and divisors d up to 2^31 - 1,
+/// floor(n ceil(2^p / d) / 2^p) is exact if 2^(p - 31) >= d [H. Warren, Hacker's Delight, 2nd ed.,
 /// section 10-9].
 struct Divisor {
   static constexpr std::int64_t max = 0x7fffffff;
@@ -28,7 +28,7 @@ struct Divisor {
   [[nodiscard]] __device__ __forceinline__ std::uint32_t quotient(std::uint32_t n) const {
     return static_cast<std::uint32_t>((std::uint64_t{n} * multiplier) >> shift);
   }
-  /// The remainder; the quotient is what is left of `n`.
+  /// Divides `n`: returns the remainder and leaves the quotient in `n`.
   __device__ __forceinline__ int take(std::uint32_t& n) const {
     const std::uint32_t whole = quotient(n);
     const std::uint32_t rest = n - whole * value;

@@ -6,8 +6,8 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// Returns exp(z). f32: ex2.approx is off by 2^-22 of its result, its argument by half an ulp, so
-/// that the relative error is at most (4 + |z|) units of roundoff, or so.
+/// Returns exp(z). In f32, ex2.approx has a relative error of 2^-22 and its argument is rounded to
+/// half an ulp: the relative error of the result is at most about (4 + |z|) unit roundoffs.
 __device__ __forceinline__ float fast_exp(float z) {
   return ptx::fast_exp2(z * 1.44269504088896340736F);
 }

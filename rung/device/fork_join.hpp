@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes: streams that fork from a context's stream and join it again by events, so that kernels of
-// different lanes run at the same time, while whoever uses the context sees one stream.
+// Lanes: streams that fork from a context's stream and join it again by events. Kernels of
+// different lanes run concurrently, while users of the context see one stream.
 //
 //   Lanes& lanes = context.memo<Lanes>();
-//   lanes.fork_join(context, 4, [&](int lane, Context& on) { launch(on, ...); });  // once a lane
+//   lanes.fork_join(context, 4, [&](int lane, Context& on) { launch(on, ...); });  // once per lane
 //
 // Events order streams on the device: the host never waits, and a CUDA graph that captures the
-// context's stream captures the lanes, too. Memory is the caller's: a lane must not use its own
-// workspace, which a graph would not keep. In the simulator lanes run one after another.
+// context's stream captures the lanes, too. The caller provides all memory: a body must not use the
+// workspace of its lane's context, which a graph would not keep alive. In the simulator, lanes run
+// one after another.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +29,9 @@ class Lanes {
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;
 
-  /// body(lane, its context) for lanes 0 to count - 1. What they enqueue comes after all that the
-  /// context's stream holds, and before all that it gets from here on; also if body throws.
+  /// Calls body(lane, context of the lane) for lanes 0 to count - 1. Work that the bodies enqueue
+  /// runs after all earlier work of the context's stream and before all later work, also if a body
+  /// throws.
   template <class Body>
   void fork_join(Context& context, int count, Body&& body);
 
@@ -84,7 +86,7 @@ void Lanes::fork_join(Context& context, int count, Body&& body) {
   for (int i = 0; i < count; ++i) {
     Lane& lane = *all_[static_cast<std::size_t>(i)];
     check_cuda(cudaStreamWaitEvent(lane.stream, forked_, 0), "forking a stream");
-    // Joins whatever happens: the caller's memory must not be in use behind its back.
+    // Joins also if body throws: the caller may free its memory then.
     struct Join {
       Lane& lane;
       cudaStream_t stream;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// gelu on a GPU: to the last digits of f32, for results of 16 bits, and in f64.
+// GELU on a GPU: in full f32 accuracy, for 16-bit results, and in f64.
 //
-//   gelu(x) = x Phi(x) = max(x, 0) - |x| Phi(-|x|)          which cancels nowhere
-//   Phi(-u) = e^(-u^2 / 2) t P(t)       with t = 1 / (1 + c u), so that P is a short polynomial
+//   gelu(x) = x Phi(x) = max(x, 0) - |x| Phi(-|x|)          without cancellation
+//   Phi(-u) = e^(-u^2 / 2) t P(t)                           t = 1 / (1 + c u), P a polynomial
 //
-// The power of two comes in last: the tail alone would be subnormal where |x| times it is not.
+// The power of two is multiplied last: Phi(-|x|) would be subnormal where |x| Phi(-|x|) is normal.
 #pragma once
 
 #include <cmath>
@@ -14,8 +14,7 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// Below its smallest normal number f32 has fewer digits than this keeps: 7 units in the last place
-/// elsewhere.
+/// Computes GELU with an error of at most 7 ulp where the result is a normal number.
 __device__ __forceinline__ float gelu_f32(float x) {
   // P interpolates at Chebyshev nodes for u up to 14, with a relative error of 4.4e-9.
   constexpr float p[] = {0.119687693145F,  0.119551763229F,   0.110405179847F, 0.0775890643774F,
@@ -26,8 +25,8 @@ __device__ __forceinline__ float gelu_f32(float x) {
   float sum = p[9];
 #pragma unroll
   for (int i = 8; i >= 0; --i) sum = fmaf(sum, t, p[i]);
-  // The rounding error of u * u would be multiplied by u^2 / 2 in the result. ln 2 is in two
-  // parts, the first of which has few digits: its product with n is exact.
+  // `lost` is the rounding error of u * u, which the exponential would amplify by u^2 / 2. ln 2 is
+  // in two parts, the first with few significant bits: its product with n is exact.
   const float square = u * u;
   const float lost = fmaf(u, u, -square);
   const float n = rintf(square * -0.72134752F);
@@ -35,7 +34,7 @@ __device__ __forceinline__ float gelu_f32(float x) {
   rest = fmaf(n, 2.12194440e-4F, rest);
   rest = fmaf(lost, -0.5F, rest);
   const float tail = u * t * sum * ptx::fast_exp2(rest * 1.44269504F);
-  // 2^n, with n from -154 on, as a product of two normal numbers.
+  // 2^n, n >= -154, as a product of two normal numbers.
   const int half = static_cast<int>(n) / 2;
   const int other = static_cast<int>(n) - half;
   const auto power = [](int exponent) { return __int_as_float((exponent + 127) << 23); };
@@ -45,8 +44,8 @@ __device__ __forceinline__ float gelu_f32(float x) {
 /// Computes GELU for 16-bit results: relative error below 2^-16 if |x| has at most 11 significant
 /// bits.
 __device__ __forceinline__ float gelu_brief(float x) {
-  // The best P of this degree for u up to 14, relative error 4.7e-6, times 2^-32: e^(-u^2 / 2) is
-  // made 2^32 times too large, since fast_exp2 knows no subnormal numbers.
+  // Minimax P for u up to 14, relative error 4.7e-6, times 2^-32: e^(-u^2 / 2) is scaled by 2^32,
+  // since fast_exp2 flushes subnormal numbers to zero.
   constexpr float scale = 0x1p-32F;
   constexpr float p[] = {0.123860702F * scale,  0.12044128F * scale,  0.133429762F * scale,
                          0.0157447608F * scale, 0.180450298F * scale, -0.0739291245F * scale};
@@ -56,11 +55,12 @@ __device__ __forceinline__ float gelu_brief(float x) {
   float sum = p[5];
 #pragma unroll
   for (int i = 4; i >= 0; --i) sum = fmaf(sum, t, p[i]);
-  // The tail is large before it is scaled, and small only at the end: nothing vanishes on the way.
+  // u * t * power is still scaled by 2^32; only the product with sum may underflow.
   return fmaf(-sum, u * t * power, ptx::max_or_nan(x, 0.0F));
 }
 
-/// Through erfc: of both ways to ask for it, normcdf keeps its digits in the tail.
+/// Computes x Phi(x), by normcdf on the GPU, which is accurate in the tail, else by erfc in long
+/// double.
 __device__ __forceinline__ double gelu_f64(double x) {
   if (x < -40) return 0;  // as the limit; -infinity * 0 would be NaN
 #if defined(__CUDA_ARCH__)

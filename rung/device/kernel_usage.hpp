@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registers and spills of rung's own CUDA kernels, as ptxas told when the library was built.
+// Registers and spills of rung's own CUDA kernels, as ptxas reported when the library was built.
 #pragma once
 
 #include <span>
@@ -14,9 +14,9 @@ struct KernelUsage {
   int capability = 0;                               // 90 for 9.0
   int registers = 0;                                // per thread
   int stack_bytes = 0;                              // per thread: arrays and spills in local memory
-  int spill_store_bytes = 0, spill_load_bytes = 0;  // of all its instructions, each counted once
+  int spill_store_bytes = 0, spill_load_bytes = 0;  // static: each instruction counts once
 };
-/// Empty where the library was built without CUDA.
+/// Returns the usage of all kernels; empty if the library was built without CUDA.
 RUNG_API std::span<const KernelUsage> kernel_usage();
 
 }  // namespace rung

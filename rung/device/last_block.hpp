@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detection of the last of several blocks that share a result: it combines the parts that they left
-// in memory, which saves a second launch.
+// Detection of the last of several blocks that contribute to one result: the last block combines
+// the partials of all blocks, which saves a second launch.
 #pragma once
 
 #include "rung/device/ptx/memory.hpp"
 
 namespace rung::inline RUNG_TARGET {
 
-/// Called by all threads of a block behind a barrier, which makes what each has written one
-/// thread's past, and that is what the ticket publishes: is this the last of `blocks` to come here?
-/// What the others wrote before they came is then visible. The ticket is zero before the launch,
-/// and after it.
+/// Returns true in all threads of the last of `blocks` blocks that call it; writes of the other
+/// blocks are then visible. All threads of a block call it after a barrier, so that the ticket's
+/// release covers the writes of the whole block. The ticket is zero before and after the launch.
 __device__ __forceinline__ bool is_last_block(unsigned* ticket, int blocks, int& scratch) {
   if (threadIdx.x == 0) {
     const unsigned before = ptx::atomic_add_acquire_release(ticket, 1U);
     const bool last = before + 1 == static_cast<unsigned>(blocks);
-    if (last) *ticket = 0;  // nobody else will look at it in this launch
+    if (last) *ticket = 0;  // no other block accesses it in this launch
     scratch = last ? 1 : 0;
   }
   __syncthreads();

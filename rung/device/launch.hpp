@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// launch(): runs a kernel on a context's stream, on a GPU or in the simulator. There is no <<<>>>
-// in our sources: this is the one place that launches, and it always checks.
+// launch(): runs a kernel on a context's stream, on a GPU or in the simulator. No source uses
+// <<<>>>: all launches are checked here.
 #pragma once
 
 #include <tuple>
@@ -20,14 +20,15 @@ namespace rung::inline RUNG_TARGET {
 #if defined(__CUDACC__)
 
 namespace device_detail {
-/// Makes the context's device current, raises the kernel's limit of dynamic shared memory if need
-/// be, launches and throws what the runtime reports. In cuda_launch.cu.
+/// Makes the context's device current, raises the kernel's limit of dynamic shared memory if
+/// needed, launches, and throws if the runtime reports an error. Defined in cuda_launch.cu.
 void launch_cuda(const Context& context, const LaunchShape& shape, const void* kernel,
                  void** arguments);
 }  // namespace device_detail
 
-/// Arguments are converted to the kernel's parameter types. An empty grid is no launch. Throws
-/// Error(device) that names the launch. Asynchronous; safe while a CUDA graph is captured.
+/// Launches a kernel asynchronously, with its arguments converted to the parameter types; does
+/// nothing for an empty grid. Throws Error(device) that names the launch. Safe during graph
+/// capture.
 template <class... Parameters, class... Arguments>
 void launch(Context& context, const LaunchShape& shape, void (*kernel)(Parameters...),
             Arguments&&... arguments) {
@@ -53,8 +54,9 @@ inline simt::dialect::dim3 to_dim3(const LaunchExtent& extent) {
 }
 }  // namespace device_detail
 
-/// Arguments are converted to the kernel's parameter types. An empty grid is no launch. Throws
-/// Error(device) that names the launch, or what went wrong in it; done when it returns.
+/// Runs a kernel in the simulator to its end, with its arguments converted to the parameter types;
+/// does nothing for an empty grid. Throws Error(device) that names the launch or the error in the
+/// kernel.
 template <class... Parameters, class... Arguments>
 void launch(Context& context, const LaunchShape& shape, void (*kernel)(Parameters...),
             Arguments&&... arguments) {

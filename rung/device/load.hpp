@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// load<N>(p, valid) and store<N>(p, pack, valid): N consecutive elements, of which the first
-// `valid` exist. What does not exist reads as zero and is neither read nor written, so that a
-// kernel's edge handling is one min().
+// load<N>(p, valid) and store<N>(p, pack, valid): N consecutive elements, the first `valid` of
+// which are accessed. The rest load as zero and are not stored, so that a kernel's edge handling is
+// one min().
 //
-// load_wide / store_wide are the same for a pointer that the caller guarantees to be aligned to
-// wide_alignment<T, N> bytes (16, or the whole pack when that is smaller): full packs then move in
-// as few instructions as the chip has. load_wide_streaming and store_wide_streaming are for what is
-// not touched again: the caches give it up first.
+// load_wide and store_wide require a pointer aligned to wide_alignment<T, N> bytes (16, or the
+// largest power of two that divides the pack's size) and move full packs by vector instructions.
+// load_wide_streaming and store_wide_streaming are for data that is not accessed again: the caches
+// evict it first.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// Elements of T in 16 bytes, the most that a thread loads or stores by one instruction.
+/// Elements of T in 16 bytes, the widest load or store of a thread.
 template <class T>
 inline constexpr int vector_width = 16 / static_cast<int>(sizeof(T));
 
@@ -35,8 +35,8 @@ RUNG_HD RUNG_ALWAYS_INLINE inline bool is_wide_aligned(const T* p) {
 
 namespace device_detail {
 
-// One chunk a register, two or four. In the simulator a vector type that may alias anything: a
-// uint4 whose parts are used would be split into four accesses and counted as such.
+// Register type of a load or store of `Bytes` bytes. The simulator uses vector types that may alias
+// any type: the compiler would split a uint4 into four accesses, which would be counted.
 template <int Bytes>
 struct Chunk;
 #if defined(__CUDACC__)
@@ -84,8 +84,8 @@ struct alignas(wide_alignment<T, N>) AlignedPack {
   Pack<T, N> pack;
 };
 
-/// nvcc 13 takes plain stores of 16 bytes apart where elements are stored one by one in another
-/// branch: L2 then gets four times the requests. By this instruction it cannot.
+/// Stores a chunk. 16-byte stores to global memory use __stwb: nvcc 13 splits a plain 16-byte store
+/// if another branch stores single elements, and L2 then gets four times the requests.
 template <class Chunk>
 __device__ __forceinline__ void store_chunk(Chunk* to, const Chunk& chunk) {
 #if defined(__CUDA_ARCH__)
@@ -149,8 +149,8 @@ __device__ __forceinline__ void store_wide(T* p, const Pack<T, N>& values, std::
   }
 }
 
-/// Elements as they came from memory, several a register: loads that are waited for later take up
-/// less this way, where elements are small.
+/// N elements as loaded, not unpacked: elements smaller than 4 bytes share registers, so that loads
+/// in flight occupy fewer.
 template <class T, int N>
 struct RawPack {
   static constexpr int bytes = wide_alignment<T, N>;
@@ -208,7 +208,8 @@ template <int N, class T>
 __device__ __forceinline__ RawPack<std::remove_const_t<T>, N> load_raw_streaming(T* p) {
   return device_detail::load_raw_by<device_detail::Streaming, N, std::remove_const_t<T>>(p);
 }
-/// Loads N elements that no kernel writes meanwhile: earlier stores do not delay the load.
+/// Loads N elements that no kernel writes while this one runs: earlier stores do not delay the
+/// load.
 template <int N, class T>
 __device__ __forceinline__ RawPack<std::remove_const_t<T>, N> load_raw_constant(T* p) {
   return device_detail::load_raw_by<device_detail::Constant, N, std::remove_const_t<T>>(p);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packs from any address: the aligned chunks that hold one are loaded whole and shifted into place.
+// Loads packs from any address: loads the aligned 16-byte chunks that contain a pack and shifts its
+// elements into place.
 #pragma once
 
 #include "rung/device/load.hpp"
 
 namespace rung::inline RUNG_TARGET {
 
-/// Elements [at, at + N) of an array of `length`, at any address, which no kernel writes while this
-/// one runs; those that do not exist are zero. In N / (elements of 16 bytes) + 1 loads, unless the
-/// chunks of 16 bytes that hold them reach beyond the array: then one by one. Threads whose packs
-/// lie one behind the other take the same branches.
+/// Loads elements [at, at + N) of an array of `length`, at any address, which no kernel writes
+/// while this one runs; elements outside the array are zero. Takes N / (elements in 16 bytes) + 1
+/// loads, or N single loads if the 16-byte chunks extend beyond the array. Threads with adjacent
+/// packs take the same branches, except at the ends of the array.
 template <int N, class T>
 __device__ __forceinline__ RawPack<T, N> load_anywhere(const T* array, std::int64_t at,
                                                        std::int64_t length) {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marked words: how blocks hand values of up to 16 bytes to the block that combines them, without a
-// ticket and without fences (flagged packets, as in NCCL's LL protocol). A value goes out in words
-// of 16 bytes that carry 8 bytes of it and a mark. A word is stored and loaded in one piece, so
-// that whoever sees the mark has the rest: one way through memory instead of three (value, ticket,
+// Marked words: flagged packets (as in NCCL's LL protocol) by which blocks send values to the block
+// that combines them, without a ticket and without fences. A value is sent in words of 16 bytes,
+// each with 8 bytes of payload and a mark. A word is stored and loaded atomically, so that a reader
+// that sees the mark has the payload: one trip through memory instead of three (value, ticket,
 // value).
 //
 //   MarkedWord* const to = words + block * words_of_value<Value>;
-//   if (block != last) send_marked(to, mine, mark);            // by one thread
-//   ... in the last block: value = receive_marked<Value>(to, mark) for each of the others
+//   if (block != last) send_marked(to, mine, mark);            // one thread
+//   ... in the last block: value = receive_marked<Value>(to, mark) for each other block
 //
 // Owners   one thread sends a value and one receives it. The receiver is in the block with the
-//          highest index: blocks start in the order of their indices, so that all it waits for have
+//          highest index: blocks start in the order of their indices, so that all senders have
 //          started.
-// Marks    Packet: the mark is 1, and the reader clears it. Plain words: a mark that differs from
+// Marks    Packet: the mark is 1, and the reader clears it. Plain words: the mark differs from
 //          launch to launch and is never cleared.
 // Cost     a 16-byte store and a polling load per 8 bytes of the value.
 #pragma once
@@ -29,7 +29,7 @@ struct alignas(16) MarkedWord {
   std::uint64_t mark;
 };
 
-/// Room for a value of 16 bytes; zero before the launch, and again after it.
+/// Buffer for a value of up to 16 bytes; zero before and after the launch.
 struct Packet {
   static constexpr int words = 2;
   MarkedWord word[words];
@@ -38,7 +38,7 @@ struct Packet {
 template <class Value>
 inline constexpr int words_of_value = (static_cast<int>(sizeof(Value)) + 7) / 8;
 
-/// Sends a value in words with this mark.
+/// Sends a value in words marked with `mark`.
 template <class Value>
 __device__ __forceinline__ void send_marked(MarkedWord* to, const Value& value,
                                             std::uint64_t mark) {
@@ -55,7 +55,7 @@ __device__ __forceinline__ void send_marked(Packet& to, const Value& value) {
   send_marked(to.word, value, 1);
 }
 
-/// Waits for a value in words with this mark.
+/// Polls for a value in words marked with `mark`, and returns it.
 template <class Value>
 __device__ __forceinline__ Value receive_marked(const MarkedWord* from, std::uint64_t mark) {
   std::uint64_t payload[words_of_value<Value>];
@@ -71,7 +71,7 @@ __device__ __forceinline__ Value receive_marked(const MarkedWord* from, std::uin
   memcpy(&value, payload, sizeof(Value));
   return value;
 }
-/// Waits for a value, and clears its packet.
+/// Polls a packet for its value, clears the packet and returns the value.
 template <class Value>
 __device__ __forceinline__ Value receive_marked(Packet& from) {
   const auto value = receive_marked<Value>(from.word, 1);

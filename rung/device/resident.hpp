@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// resident_blocks(): how many blocks of a kernel the device holds at once - the grid of a
-// persistent kernel, and the most that a cooperative launch accepts. resident_clusters(): the same
-// in clusters, of which fewer fit than the blocks alone would: a cluster stays within one group of
-// SMs, and groups differ in size.
+// resident_blocks(): the number of blocks of a kernel that the device holds at once, which is the
+// grid of a persistent kernel and the limit of a cooperative launch. resident_clusters(): the
+// number of clusters, fewer than resident_blocks() / (blocks per cluster): a cluster stays within
+// one group of SMs (GPC), and groups differ in size.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// Returns the number of blocks of `threads` threads, each with so many registers, that an SM
-/// holds: for the facts of a kernel.
+/// Returns the number of blocks of `threads` threads with `registers` registers each that an SM
+/// holds; for work estimates.
 inline int blocks_per_sm(int threads, int registers = 32) {
   constexpr int registers_of_sm = 65536;
   constexpr int most = 32;
@@ -29,21 +29,22 @@ inline int blocks_per_sm(int threads, int registers = 32) {
 #if defined(__CUDACC__)
 
 namespace device_detail {
-/// Asks the runtime for a kernel's occupancy; in cuda_launch.cu.
+/// Queries the runtime for a kernel's occupancy; defined in cuda_launch.cu.
 std::int64_t resident_blocks_cuda(const Context& context, const void* kernel, int threads,
                                   std::size_t shared_bytes);
 std::int64_t resident_clusters_cuda(const Context& context, const void* kernel, int threads,
                                     std::size_t shared_bytes, int blocks);
 }  // namespace device_detail
 
-/// Returns the number of co-resident blocks, at least 1. `kernel` is the instance to be launched.
+/// Returns the number of co-resident blocks of the device, at least 1. `kernel` is the instance to
+/// be launched.
 template <class... Parameters>
 std::int64_t resident_blocks(const Context& context, void (*kernel)(Parameters...), int threads,
                              std::size_t shared_bytes = 0) {
   return device_detail::resident_blocks_cuda(context, reinterpret_cast<const void*>(kernel),
                                              threads, shared_bytes);
 }
-/// Clusters of `blocks` blocks each; at least 1.
+/// Returns the number of co-resident clusters of `blocks` blocks each, at least 1.
 template <class... Parameters>
 std::int64_t resident_clusters(const Context& context, void (*kernel)(Parameters...), int threads,
                                std::size_t shared_bytes, int blocks) {
@@ -53,8 +54,8 @@ std::int64_t resident_clusters(const Context& context, void (*kernel)(Parameters
 
 #else
 
-/// Returns the number of co-resident blocks, at least 1. The simulator does not model registers:
-/// threads, blocks and shared memory are the limits.
+/// Returns the number of co-resident blocks of the device, at least 1. The simulator limits
+/// threads, blocks and shared memory per SM, but not registers.
 template <class... Parameters>
 std::int64_t resident_blocks(const Context&, void (*)(Parameters...), int threads,
                              std::size_t shared_bytes = 0) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole rows that follow one another in memory, as many as a block takes at a time: they come into
-// shared memory, and leave it, 16 bytes at a time, wherever a row begins or ends. For rows that are
-// shorter than what a warp loads at once, or that do not begin at multiples of 16 bytes.
+// Groups of contiguous rows, one per block, copied to and from shared memory 16 bytes at a time,
+// whatever the alignment of single rows. For rows that are shorter than one load of a warp, or that
+// do not begin at multiples of 16 bytes.
 //
-//   T* const rows = behind_as(shared_memory, x);   // room for 16 bytes more than rows take
+//   T* const rows = behind_as(shared_memory, x);   // shared memory: the rows and 16 bytes more
 //   copy_in(rows, x, count);
 //   ptx::async_wait_all();
 //   __syncthreads();
@@ -28,21 +28,21 @@ struct RowChunks {
   std::int64_t rows;
   int length;
   int group;
-  int lanes;  // a power of two: at most 32, unless row_chunks() is told otherwise
+  int lanes;  // a power of two, at most `max_lanes` of row_chunks() (32 by default)
 
-  /// The most elements of a row that a lane has.
+  /// Returns the maximum number of elements of a row per lane.
   [[nodiscard]] RUNG_HD constexpr int rounds() const { return (length + lanes - 1) / lanes; }
-  /// Blocks of the grid.
+  /// Returns the number of blocks of the grid.
   [[nodiscard]] std::int64_t blocks() const { return ceil_div(rows, std::int64_t{group}); }
-  /// Shared memory of a group, in bytes: behind_as() needs 16 more than its elements take.
+  /// Returns the shared memory of a group in bytes, with the 16 bytes that behind_as() needs.
   template <class T>
   [[nodiscard]] RUNG_HD constexpr int bytes() const {
     return round_up(group * length * static_cast<int>(sizeof(T)), 16) + 16;
   }
 };
 
-/// A group of rows: `rows` of them from `first` on, `count` elements from `offset` on. Without
-/// `first` it is this block's.
+/// A group of rows: rows [first, first + rows), elements [offset, offset + count). The constructor
+/// without `first` makes this block's group.
 struct RowChunk {
   std::int64_t first;
   std::int64_t offset;
@@ -57,14 +57,15 @@ struct RowChunk {
         count(rows * chunks.length) {}
 };
 
-/// The address as far behind `aligned`, a multiple of 16 bytes, as `p` behind one.
+/// Returns the address after `aligned`, a multiple of 16 bytes, that is congruent to `p` modulo 16
+/// bytes.
 template <class T>
 __device__ __forceinline__ T* behind_as(T* aligned, const T* p) {
   return aligned + lead_of<vector_width<T>>(p);
 }
 
-/// Starts copying elements [0, count) to shared memory; both pointers lie equally far behind
-/// multiples of 16 bytes. By all threads of a block, which number them along x.
+/// Starts copying elements [0, count) to shared memory; both pointers are congruent modulo 16
+/// bytes. All threads of a one-dimensional block call it.
 template <class T>
 __device__ __forceinline__ void copy_in(T* to, const T* from, int count) {
   constexpr int chunk = vector_width<T>;
@@ -72,7 +73,7 @@ __device__ __forceinline__ void copy_in(T* to, const T* from, int count) {
   const int threads = static_cast<int>(blockDim.x);
   const int behind = lead_of<vector_width<T>>(from);
   const int head = behind == 0 ? 0 : chunk - behind;
-  // The first and the last elements are not whole chunks.
+  // The first and last elements, in partial chunks, are copied one by one.
   for (int i = thread; i < head && i < count; i += threads) to[i] = from[i];
   const int chunks = count > head ? (count - head) / chunk : 0;
   for (int i = thread; i < chunks; i += threads) {
@@ -81,7 +82,8 @@ __device__ __forceinline__ void copy_in(T* to, const T* from, int count) {
   for (int i = head + chunks * chunk + thread; i < count; i += threads) to[i] = from[i];
 }
 
-/// Copies them out of shared memory: 16 bytes at a time if both are so aligned.
+/// Copies elements [0, count) out of shared memory: 16 bytes at a time if both pointers are
+/// congruent modulo 16 bytes, else one by one.
 template <class T>
 __device__ __forceinline__ void copy_out(T* to, const T* from, int count) {
   constexpr int chunk = vector_width<T>;
@@ -101,9 +103,9 @@ __device__ __forceinline__ void copy_out(T* to, const T* from, int count) {
   for (int i = head + chunks * chunk + thread; i < count; i += threads) to[i] = from[i];
 }
 
-/// f(begin, lane) for the rows of the thread's lanes: where the row begins among the block's, and
-/// the first of its elements for this lane. Every thread makes the same number of rounds; where
-/// there is no row, `lane` is beyond its elements.
+/// Calls f(begin, lane) for each row of this thread's group of lanes: the offset of the row in the
+/// block's elements, and the thread's first element in the row. Every thread makes the same number
+/// of calls; without a row, `lane` is the row's length.
 template <class F>
 __device__ __forceinline__ void for_each_row_of(const RowChunks& chunks, int rows, F&& f) {
   const int thread = static_cast<int>(threadIdx.x);
@@ -114,8 +116,9 @@ __device__ __forceinline__ void for_each_row_of(const RowChunks& chunks, int row
   }
 }
 
-/// f over the values of `lanes` adjacent threads, as for_each_row_of() divides them, in each of
-/// them: beyond a warp they meet in shared memory. f must commute; by all threads of the block.
+/// Reduces the values of each `lanes` adjacent threads by f, which must commute; returns the result
+/// in each of them. More than a warp exchange partials in shared memory. All threads of the block
+/// call it.
 template <class T, class F>
 __device__ __forceinline__ T row_lanes_reduce(T value, F f, int lanes, RowScratch<T>& scratch) {
   value = lanes_reduce(value, f, smaller(lanes, warp_size));
@@ -126,13 +129,14 @@ __device__ __forceinline__ T row_lanes_reduce(T value, F f, int lanes, RowScratc
   __syncthreads();
   value = scratch.partial[warp / warps * warps + lane_of_thread() % warps];
   value = lanes_reduce(value, f, warps);
-  __syncthreads();  // the scratch may be used again
+  __syncthreads();  // the scratch can be reused
   return value;
 }
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Some `bytes` of rows, but a few groups for every SM.
+/// Returns the number of rows per group: about `bytes` bytes of them, but few enough for 4 groups
+/// per SM, and at least the rows that a block processes at once.
 inline int rows_of_group(const RowChunks& chunks, std::size_t element, int threads, int bytes,
                          const Context& context) {
   const int at_once = threads / chunks.lanes;
@@ -142,8 +146,8 @@ inline int rows_of_group(const RowChunks& chunks, std::size_t element, int threa
   return static_cast<int>(larger<std::int64_t>(fitting / at_once * at_once, at_once));
 }
 
-/// Returns a distribution with about `elements` elements per lane, and groups of about `bytes`
-/// bytes, but at least a few groups per SM.
+/// Returns a distribution with at most `elements` elements per lane (more if `max_lanes` lanes do
+/// not suffice), and groups of about `bytes` bytes, but at least a few groups per SM.
 inline RowChunks row_chunks(std::int64_t rows, int length, std::size_t element, int elements,
                             int threads, int bytes, const Context& context,
                             int max_lanes = warp_size) {
@@ -153,7 +157,8 @@ inline RowChunks row_chunks(std::int64_t rows, int length, std::size_t element, 
   return chunks;
 }
 
-/// Lanes of a warp that read the same bank of shared memory, where rows have `lanes` each.
+/// Returns the degree of bank conflicts, the maximum number of words that a warp reads from one
+/// bank, with `lanes` lanes per row.
 inline int bank_conflicts(int length, std::size_t element, int lanes) {
   constexpr int banks = 32;
   int words[banks] = {};
@@ -170,22 +175,22 @@ inline int bank_conflicts(int length, std::size_t element, int lanes) {
   return most;
 }
 
-/// Returns a distribution for rows with up to `kept` elements per lane: with the fewest lanes that
-/// still fill the GPU, since a lane costs about as much as an element, and with few bank conflicts.
+/// Returns a distribution with at most `kept` elements per lane: the fewest lanes per row that
+/// still fill the GPU, since a lane costs about as much as an element, with few bank conflicts.
 inline RowChunks short_row_chunks(std::int64_t rows, int length, std::size_t element, int kept,
                                   int threads, int bytes, const Context& context) {
   RowChunks best{.rows = rows, .length = length, .group = 1, .lanes = warp_size};
   const bool many = rows * warp_size > std::int64_t{2048} * context.info().sms;
   double least = 0;
   for (int lanes = warp_size; lanes >= 1 && (length + lanes - 1) / lanes <= kept; lanes /= 2) {
-    // Rows that the threads of a block process at once are in shared memory at once.
+    // The rows that a block processes at once must fit in shared memory.
     const std::int64_t at_once = std::int64_t{threads / lanes} * length;
     if (lanes < warp_size && at_once * static_cast<std::int64_t>(element) > bytes) break;
     const RowChunks chunks{.rows = rows, .length = length, .group = 1, .lanes = lanes};
     const double resident = 1024.0 * context.info().sms;  // threads
     const double waves = larger(1.0, static_cast<double>(rows) * lanes / resident);
-    // Shared memory serves two words of a bank in the time of an element's instructions. A call
-    // that is over at once does not count them.
+    // Shared memory serves two words of a bank in the time of an element's instructions. Short
+    // kernels (`many` is false) ignore bank conflicts.
     const double round = many ? larger(1.0, 0.4 * bank_conflicts(length, element, lanes)) : 1.0;
     const double seconds = waves * (1 + round * chunks.rounds());
     if (least != 0 && seconds > least) continue;
@@ -196,13 +201,13 @@ inline RowChunks short_row_chunks(std::int64_t rows, int length, std::size_t ele
   return best;
 }
 
-// For kernels that keep a row in the registers of its lanes (softmax, norm and others, short_rows):
+// For kernels that keep a row in the registers of its lanes (short_rows of softmax, norm ...):
 
 inline constexpr int row_chunk_threads = 256;
 inline constexpr std::int64_t longest_chunked_row = 1024;  // 32 elements for each of 32 lanes
 
-/// Returns the chunks of rows of `length` units of `width` elements, up to 1024 elements; `unit` is
-/// the size of a unit in bytes, `tensors` the number of tensors that are staged.
+/// Returns the distribution for rows of `length` units of `width` elements, up to 1024 elements, if
+/// `tensors` tensors are staged in shared memory. `unit`: bytes per unit.
 inline RowChunks short_row_groups(std::int64_t rows, std::int64_t length, std::size_t unit,
                                   int tensors, const Context& context, int width = 1) {
   const int kept = length <= 256 || width > 1 ? 16 : 32;  // units per lane, at most
@@ -211,8 +216,8 @@ inline RowChunks short_row_groups(std::int64_t rows, std::int64_t length, std::s
                           bytes / tensors, context);
 }
 
-/// Calls f<kept>() for the least kept of 4, 16 and 32 that holds a lane's elements: a larger
-/// instance fetches instructions only to skip them.
+/// Calls f<kept>() with the least of 4, 16 and 32 that is at least the number of elements per lane:
+/// a larger instance fetches instructions only to skip them.
 template <class F>
 void with_kept_elements(const RowChunks& chunks, F&& f) {
   const int rounds = chunks.rounds();
@@ -232,14 +237,14 @@ void launch_row_chunks(Context& context, const RowChunks& chunks, int shared_byt
          kernel, std::forward<Arguments>(arguments)...);
 }
 
-/// Returns the facts of such a kernel, whose trips are the elements of a lane.
+/// Returns the work of such a kernel, with one trip per element of a lane.
 inline Work row_chunk_work(const RowChunks& chunks, std::string_view path) {
   const int trips = ceil_div(chunks.group * chunks.lanes, row_chunk_threads) * chunks.rounds();
   return block_work(chunks.blocks(), row_chunk_threads, trips, path, 40);
 }
 
-/// Returns whether rows of `bytes` bytes are short, or not all aligned to 16 bytes: others are
-/// faster one by one.
+/// Accepts rows of at most 128 bytes, or not all aligned to 16 bytes; other rows are faster without
+/// staging. `bytes` is the length of a row, `first` the address of the first.
 inline Support require_short_or_odd_rows(std::int64_t bytes, const void* first) {
   constexpr std::int64_t short_bytes = 128;
   const bool odd = bytes % 16 != 0 || reinterpret_cast<std::uintptr_t>(first) % 16 != 0;
@@ -247,7 +252,7 @@ inline Support require_short_or_odd_rows(std::int64_t bytes, const void* first) 
              ? supported
              : unsupported("rows from multiples of 16 bytes on are longer than 128 bytes");
 }
-/// Returns whether rows of N tensors, the first at `first`, are for such a kernel.
+/// Accepts rows of N tensors for such a kernel; `first` is the address of the first tensor's rows.
 template <int N>
 Support require_row_chunks(const Rows<N>& rows, const void* first, std::size_t element) {
   if (rows.length < 2 || rows.length > longest_chunked_row) {

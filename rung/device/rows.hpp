@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that work along rows (softmax, norm): which thread has which row, reductions over the
-// threads of a row, and wide access to rows of any alignment.
+// Kernels that work along rows (softmax, norm): assignment of rows to threads, reductions over the
+// threads of a row, and vector access to rows of any alignment.
 //
-// A block is threads x rows: threadIdx.x is the thread of a row, threadIdx.y the row of the block;
-// threads is a power of two, at least 32 of them in a block. Up to 32 threads per row, the
-// reduction is shuffles alone; beyond, warps meet in shared memory.
+// A block is threads x rows: threadIdx.x is the thread within a row, threadIdx.y the row within the
+// block; threads is a power of two, and a block has at least 32 threads. Up to 32 threads per row,
+// reductions use shuffles only; with more, warps exchange partials in shared memory.
 //
 //   struct Shared { RowScratch<float> scratch; };
 //   __global__ void kernel(Rows<2> rows, const T* x, T* y) {
@@ -12,8 +12,8 @@
 //       const T* from = x + (exists ? rows.offset<0>(row) : 0);
 //       float sum = 0;
 //       for (std::int64_t i = threadIdx.x; exists && i < rows.length; i += blockDim.x) ...
-//       sum = row_reduce(sum, Plus{}, shared<Shared>().scratch);        // in every thread of the
-//     row });
+//       sum = row_reduce(sum, Plus{}, shared<Shared>().scratch);  // in every thread of the row
+//     });
 //   }
 //   launch_rows(context, rows, {.threads = 64, .rows = 2, .shared_bytes = sizeof(Shared)}, kernel,
 //               x, y);
@@ -38,14 +38,14 @@ namespace rung::inline RUNG_TARGET {
 // --- launching -----------------------------------------------------------------------------------
 
 struct RowBlock {
-  int threads = 32;  // a row: a power of two
-  int rows = 1;      // a block
+  int threads = 32;  // per row; a power of two
+  int rows = 1;      // per block
   std::size_t shared_bytes = 0;
-  int packs = 0;  // per thread, where kernels differ by them
+  int packs = 0;  // per thread; template argument of some kernels
 };
 
-/// Threads for rows of `packs` loads each: about `packs_a_thread` of them a thread, blocks of at
-/// least 128 threads, so that short rows share one.
+/// Returns a block shape for rows of `packs` loads each: at most `packs_a_thread` loads per thread
+/// (more if `max_threads` threads do not suffice), and enough rows for 128 threads per block.
 inline RowBlock row_block(std::int64_t packs, int packs_a_thread, int min_threads = 1,
                           int max_threads = 1024) {
   RowBlock block{.threads = min_threads};
@@ -58,9 +58,9 @@ inline RowBlock row_block(std::int64_t packs, int packs_a_thread, int min_thread
 
 inline constexpr int short_row_threads = 128;  // per block, for rows of a warp or less
 
-/// Returns the block for rows of a warp or less, whose kernels exist for `counts` packs per thread,
-/// ascending: the one that leaves the fewest pack slots idle, of those the one with the most
-/// threads. The last count times a warp must hold the row.
+/// Returns the block shape for rows of up to a warp, with one of `counts` (ascending) packs per
+/// thread: the shape with the fewest idle pack slots; on ties, the most threads. A warp with the
+/// last count must hold the row.
 template <std::size_t N>
 RowBlock short_row_block(std::int64_t packs, const std::array<int, N>& counts) {
   constexpr int min_threads = 2;
@@ -77,7 +77,7 @@ RowBlock short_row_block(std::int64_t packs, const std::array<int, N>& counts) {
   return best;
 }
 
-/// Calls f<count>() for the count of `block`, one of `counts`.
+/// Calls f<block.packs>(); block.packs is one of `counts`.
 template <auto counts, class F>
 void with_packs_per_thread(const RowBlock& block, F&& f) {
   [&]<std::size_t... i>(std::index_sequence<i...>) {
@@ -86,8 +86,8 @@ void with_packs_per_thread(const RowBlock& block, F&& f) {
   (std::make_index_sequence<counts.size()>{});
 }
 
-/// kernel(rows, arguments...), with as many blocks as there are rows for, or the most a grid may
-/// have: for_each_row goes round.
+/// Launches kernel(rows, arguments...) with a block per `block.rows` rows, up to the maximum grid;
+/// for_each_row() is a grid-stride loop.
 template <int N, class... Parameters, class... Arguments>
 void launch_rows(Context& context, const Rows<N>& rows, const RowBlock& block,
                  void (*kernel)(Rows<N>, Parameters...), Arguments&&... arguments) {
@@ -98,22 +98,23 @@ void launch_rows(Context& context, const Rows<N>& rows, const RowBlock& block,
          kernel, rows, std::forward<Arguments>(arguments)...);
 }
 
-/// Returns the facts of such a kernel, whose threads make `trips` trips per row.
+/// Returns the work of such a kernel, whose threads make `trips` trips per row.
 inline Work row_work(std::int64_t rows, const RowBlock& block, Amount trips,
                      std::string_view path = "", int registers = 32) {
   const std::int64_t blocks = ceil_div(rows, block.rows);
   return block_work(blocks, block.threads * block.rows, trips, path, registers);
 }
 
-/// Returns the path of rows in packs of 16 bytes, which the ends of rows may cut.
+/// Returns the rates key (Work::path) of rows loaded in packs of 16 bytes: "cut" if rows are no
+/// multiple of 16 bytes, "warp" for up to a warp per row, else "".
 inline std::string_view pack_path(std::int64_t length, DType type, int threads = 1024) {
   const std::int64_t bytes = length * static_cast<std::int64_t>(size_of(type));
   return bytes % 16 != 0 ? "cut" : threads > warp_size ? "" : "warp";
 }
 
-/// Returns the share that a row's elements have of the sectors of 32 bytes that are loaded for
-/// them, which adjacent rows of a warp share, or elements that are close. Half of the sectors that
-/// are loaded again are in a cache.
+/// Returns the used fraction, from 1/4 to 1, of the 32-byte sectors that are loaded for the rows.
+/// Adjacent rows of a warp share sectors, and so do elements at small strides; half of the sectors
+/// that are loaded again are assumed to hit a cache.
 template <int N>
 double share_of_sectors(const Rows<N>& rows, const RowBlock& block, DType type) {
   if (rows.are_contiguous()) return 1;
@@ -123,8 +124,8 @@ double share_of_sectors(const Rows<N>& rows, const RowBlock& block, DType type) 
   return clamped(2 * larger(own, 1 / larger(along, 1.0)), 1.0 / 4, 1.0);
 }
 
-/// Returns the facts of such a kernel for rows of any strides, whose threads have `batch` loads in
-/// flight.
+/// Returns the work of such a kernel for rows of any strides, with `batch` loads in flight per
+/// thread.
 template <int N>
 Work strided_rows_work(const Rows<N>& rows, const RowBlock& block, int batch, DType type,
                        const Cost& cost) {
@@ -139,9 +140,8 @@ Work strided_rows_work(const Rows<N>& rows, const RowBlock& block, int batch, DT
 
 // --- in kernels ----------------------------------------------------------------------------------
 
-/// body(row, exists) for this thread's rows. Every thread of the block makes the same number of
-/// rounds, so that body may hold barriers; `exists` is false where the last block has rows to
-/// spare.
+/// Calls body(row, exists) for this thread's rows. Every thread of the block makes the same number
+/// of calls, so that body may contain barriers; `exists` is false beyond the last row.
 template <class Body>
 __device__ __forceinline__ void for_each_row(std::int64_t count, Body&& body) {
   const std::int64_t step = std::int64_t{gridDim.x} * blockDim.y;
@@ -157,16 +157,16 @@ struct Plus {
     return a + b;
   }
 };
-/// Returns the larger; drops a NaN, where the sum that follows becomes NaN.
+/// Maximum that drops a NaN, for kernels whose later sum of exponentials propagates it.
 struct Larger {
   __device__ __forceinline__ float operator()(float a, float b) const { return fmaxf(a, b); }
   __device__ __forceinline__ double operator()(double a, double b) const { return fmax(a, b); }
 };
-/// Start of maxima: finite, so that -infinity less it is -infinity, not NaN. A row of nothing
-/// but -infinity ends with a sum of exponentials of 0, by which it is known.
+/// Initial value of a maximum: finite, so that -infinity - no_maximum is -infinity, not NaN. A row
+/// of -infinity alone has a sum of exponentials of 0, which identifies it.
 template <class Sum>
 inline constexpr Sum no_maximum = std::numeric_limits<Sum>::lowest();
-/// NaN if either is: the chip's own maximum would drop it.
+/// Maximum that propagates NaN, which fmax would drop.
 struct Maximum {
   template <class T>
   __device__ __forceinline__ T operator()(T a, T b) const {
@@ -180,8 +180,8 @@ struct RowScratch {
   T partial[32];
 };
 
-/// f over the values of the row's threads, in every one of them and bit for bit the same: f must
-/// commute. To be called by all threads of the block.
+/// Reduces the values of a row's threads by f, which must commute; returns the bitwise same result
+/// in every thread of the row. All threads of the block call it.
 template <class T, class F>
 __device__ __forceinline__ T row_reduce(T value, F f, RowScratch<T>& scratch) {
   const int threads = static_cast<int>(blockDim.x);
@@ -194,18 +194,17 @@ __device__ __forceinline__ T row_reduce(T value, F f, RowScratch<T>& scratch) {
   __syncthreads();
   value = scratch.partial[first + lane % warps];
   value = lanes_reduce(value, f, warps);
-  __syncthreads();  // the scratch may be used again
+  __syncthreads();  // the scratch can be reused
   return value;
 }
 
-/// A contiguous row in packs of W elements, cut at the addresses where packs are aligned: pack p
-/// holds elements p W - lead ... of the row, of which those before 0 and from `length` on do not
-/// exist. All tensors of a kernel are cut alike, by the lead of one of them; packs of those that
-/// lie otherwise are moved element by element. A kernel that keeps a row in registers, and has none
-/// to spare, takes int for the Index: its rows are short.
+/// A contiguous row as packs of W elements that begin at aligned addresses: pack p holds elements
+/// from p W - lead on, and elements outside [0, length) do not exist. All tensors of a kernel use
+/// the lead of one of them; packs of a tensor with another alignment are loaded and stored element
+/// by element. Kernels that keep a (short) row in registers use int as Index, to save registers.
 template <class T, int W, class Index = std::int64_t>
 struct RowPacks {
-  T* first;  // where pack 0 would begin
+  T* first;  // address of pack 0, at or before the row's first element
   Index begin;
   Index end;
   bool aligned;
@@ -246,7 +245,7 @@ struct RowPacks {
   }
 };
 
-/// Returns the number of elements between the last aligned address and `row`.
+/// Returns the number of elements between the last aligned address at or before `row` and `row`.
 template <int W, class T>
 __device__ __forceinline__ int lead_of(const T* row) {
   constexpr std::uintptr_t bytes = wide_alignment<T, W>;

@@ -4,9 +4,9 @@
 //   struct Tiles { float a[2][16][64]; float b[2][16][64]; };
 //   Tiles& tiles = shared<Tiles>();          // launched with .shared_bytes = sizeof(Tiles)
 //
-// One struct says what is where, holds up to 227 KiB (static __shared__ stops at 48) and is
-// found by the simulator in an arena of its own. The base is 1024-byte aligned, which the widest
-// swizzles need. Contents are undefined at first; the simulator fills them with NaN.
+// One struct defines the layout, of up to 227 KiB (static __shared__ is limited to 48 KiB); the
+// simulator allocates it. The base is 1024-byte aligned, as 128-byte swizzles need. Contents are
+// undefined at first; the simulator fills them with NaN.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ __device__ __forceinline__ Layout& shared() {
   return *reinterpret_cast<Layout*>(device_detail::shared_bytes);
 }
 
-/// Returns the address within shared memory, as PTX instructions take it.
+/// Returns the address in the shared state space, as PTX instructions expect it.
 __device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
@@ -49,7 +49,8 @@ Layout& shared(simt::Place place = simt::Place::current()) {
   return *static_cast<Layout*>(simt::shared_memory());
 }
 
-/// The first KiB belongs to the system, as on the chip; addresses stay within 18 bits.
+/// Returns the address in the shared state space. The first KiB is reserved, as on the GPU;
+/// addresses have at most 18 bits.
 inline std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(static_cast<const char*>(pointer) -
                                     static_cast<const char*>(simt::shared_memory())) +

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// StageRing: the barriers of a software pipeline between a thread that starts copies (the producer)
-// and warps that use what they bring (the consumers). Compute capability 9.0.
+// StageRing: the mbarriers of a software pipeline between a producer thread, which issues copies,
+// and consumer warps, which use the copied data. Compute capability 9.0.
 //
 //   struct Layout { alignas(1024) unsigned char tile[4][16384]; StageRing<4> ring; };
 //   if (threadIdx.x == 0) ring.init(consumer_warps);       // then a barrier of the block
 //
-//   RingPlace<4> at;                                        // each thread its own
+//   RingPlace<4> at;                                        // one per thread
 //   for (...) {                                             // the producer
 //     ring.await_empty(at);
-//     ring.expect(at, bytes);                               // of all copies into this stage
+//     ring.expect(at, bytes);                               // bytes of all copies into this stage
 //     ptx::tensor_load(tile[at.stage], map, {...}, ring.full[at.stage]);
 //     at.advance();
 //   }
@@ -19,8 +19,8 @@
 //     at.advance();
 //   }
 //
-// Each consuming warp arrives, not each thread: a wgmma that a warp has waited for is done for that
-// warp, not yet for the other three.
+// Each consumer warp arrives, not each warpgroup: a wgmma that one warp has waited for is complete
+// for that warp only, not for the other three of its warpgroup.
 #pragma once
 
 #include "rung/device/ptx/mbarrier.hpp"
@@ -41,11 +41,11 @@ struct RingPlace {
   }
 };
 
-/// A member of a shared<Layout>() struct.
+/// Full and empty barriers of each stage; a member of a shared<Layout>() struct.
 template <int Stages>
 struct StageRing {
-  ptx::MemoryBarrier full[Stages];   // one arrival, the producer's, and the bytes it announces
-  ptx::MemoryBarrier empty[Stages];  // an arrival for each consuming warp
+  ptx::MemoryBarrier full[Stages];   // one arrival, the producer's, and the bytes it expects
+  ptx::MemoryBarrier empty[Stages];  // one arrival per consumer warp
 
   /// Initializes the ring. One thread calls it; a barrier of the block (or cluster) follows.
   __device__ __forceinline__ void init(int consumers) {
@@ -55,7 +55,8 @@ struct StageRing {
     }
     ptx::mbarrier_fence_init();
   }
-  /// Fresh stages are empty: there the parity that a consumer would wait for has not come.
+  /// Waits until the stage is empty. The inverted parity makes the first wait on each stage return
+  /// at once.
   __device__ __forceinline__ void await_empty(const RingPlace<Stages>& at) {
     ptx::mbarrier_wait(empty[at.stage], at.parity ^ 1);
   }

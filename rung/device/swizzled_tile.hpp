@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// SwizzledTile: where the elements of a matrix operand's tile are in shared memory, so that it is
-// written and read 16 bytes at a time without bank conflicts - by threads, by ldmatrix, by the copy
-// engine and by wgmma, which all know this layout ("128-byte swizzle").
+// SwizzledTile: shared memory layout of a matrix operand's tile ("128-byte swizzle"). Threads,
+// ldmatrix, the copy engine and wgmma access it 16 bytes at a time without bank conflicts.
 //
-// A tile is Rows (of M or N) by `depth` (of K), as much of K as 128 bytes hold. It is in lines of
-// 128 bytes, of which eight make a pattern: chunk c of line l stands at place c ^ (l % 8).
-//   KMajor        a line is a row's part of K: what is contiguous along K in global memory
-//   otherwise     a line is a panel's part of 128 / sizeof(T) rows at one k; panels follow each
-//                 other. What is contiguous along the rows.
-// In both, element by element what is contiguous in global memory is contiguous in a line.
+// A tile is Rows (of M or N) by `depth` (of K), the number of elements in 128 bytes. It consists of
+// lines of 128 bytes; 16-byte chunk c of line l is stored at chunk c ^ (l % 8) of its line.
+//   KMajor        a line holds `depth` elements of one row; for operands contiguous along K
+//   otherwise     a line holds 128 / sizeof(T) rows at one k; `depth` lines are a panel, and panels
+//                 are stored one after another. For operands contiguous along the rows.
+// In both layouts, a 16-byte chunk of contiguous elements in global memory is a chunk of a line.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// take_axis(index, extent): a linear index, axis by axis from the last to the first.
+// take_axis(index, extent): splits a linear index into indices of axes, from the last axis on.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// A linear index less its remainder by `extent`, which is returned. Divisions of 32 bits are
-/// several times cheaper. Extents are below 2^31.
+/// Divides `index` by `extent` (below 2^31): returns the remainder and leaves the quotient in
+/// `index`. Divides 32-bit numbers if possible, which is several times cheaper.
 __device__ __forceinline__ std::int64_t take_axis(std::int64_t& index, std::int64_t extent) {
   if (index <= 0xffffffff) {
     const auto narrow = static_cast<std::uint32_t>(index);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Name of the compiler that reads a kernel's source. Everything in device/ is in an inline
-// namespace named after it: the same function compiled for the chip and for the simulator is then
-// two symbols, and the linker cannot replace one by the other.
+// RUNG_TARGET, the inline namespace of everything in device/, named after the compiler. A function
+// compiled for the GPU and for the simulator has two symbols, which the linker cannot merge.
 #pragma once
 
 #include "rung/core/tensor_ref.hpp"
@@ -16,7 +15,7 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// The backend that this compilation of a kernel serves: what its rung registers under.
+/// Backend of this compilation, under which its rungs register.
 #if defined(__CUDACC__)
 inline constexpr Backend device_backend = Backend::cuda;
 #else

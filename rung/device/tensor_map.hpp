@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorMap: what the copy engine of compute capability 9.0 knows of a tensor in global memory -
-// address, shape, strides, and the box of elements that one copy moves. Made on the host from a
-// View, passed to the kernel by value:
+// TensorMap: descriptor of a tensor in global memory for the copy engine (TMA) of compute
+// capability 9.0: address, shape, strides, and the box of elements that one copy moves. Made on the
+// host from a View, passed to the kernel by value:
 //
 //   const TensorMap map = make_tensor_map(x, {64, 32}, Swizzle::bytes_128);  // x: View<const T, 2>
 //   __global__ void kernel(const __grid_constant__ TensorMap map);
 //   ptx::tensor_load(tile, map, {row, column}, barrier);                   // ptx/tensor_copy.hpp
 //
-// Boxes and coordinates are in the View's order, rows before columns. A box may hang over any edge:
-// what does not exist loads as zero and is not stored, so that a kernel needs no edge handling. The
-// copy engine has rules of its own (measured on an H200), and ends a kernel that breaks the first
-// two: the last coordinate is a multiple of 16 bytes; a store has no negative coordinate, on any
-// axis; and a store writes the 16-byte piece whole in which a row of the tensor ends, up to 15
-// bytes behind it. In shared memory a box is dense, its last axis fastest, except for the swizzle.
+// Boxes and coordinates are in the View's order, rows before columns. A box may extend beyond any
+// edge: elements outside the tensor load as zero and are not stored, so that a kernel needs no edge
+// handling. Measured on an H200: the last coordinate must be a multiple of 16 bytes, and a store
+// must have no negative coordinate (else the kernel ends with an error); a store writes the 16-byte
+// chunk that contains the end of a row in full, up to 15 bytes beyond the row. In shared memory a
+// box is dense, its last axis fastest, except for the swizzle.
 #pragma once
 
 #include <cstddef>
@@ -33,14 +33,15 @@
 namespace rung::inline RUNG_TARGET {
 
 /// Permutation of a box's 16-byte chunks in shared memory, which avoids bank conflicts on columns.
-/// The last axis of the box then holds exactly so many bytes.
+/// Except for `none`, the last axis of the box must have exactly 32, 64 or 128 bytes.
 enum class Swizzle : std::uint8_t { none, bytes_32, bytes_64, bytes_128 };
 
-/// Bytes after which a swizzle's pattern repeats; the alignment of a box in shared memory.
+/// Returns the bytes after which a swizzle's pattern repeats: the alignment of a box in shared
+/// memory.
 RUNG_HD constexpr int swizzle_period(Swizzle swizzle) {
   switch (swizzle) {
     case Swizzle::none:
-      return 128;  // what every tensor copy needs
+      return 128;  // required by every tensor copy
     case Swizzle::bytes_32:
       return 256;
     case Swizzle::bytes_64:
@@ -51,9 +52,9 @@ RUNG_HD constexpr int swizzle_period(Swizzle swizzle) {
   return 1024;
 }
 
-/// Returns the swizzled offset of the byte at `offset` of a dense box: the number of the 16-byte
-/// chunk (bits 4 to 6) is xored with bits 7 to 9, the number of the 128-byte line. The base is
-/// aligned to swizzle_period().
+/// Returns the swizzled offset of the byte at `offset` of a dense box: the index of the 16-byte
+/// chunk (bits 4 to 6, or fewer for narrower swizzles) is xored with the index of the 128-byte line
+/// (bits 7 to 9). The base is aligned to swizzle_period().
 template <Swizzle S>
 RUNG_HD constexpr int swizzled(int offset) {
   if constexpr (S == Swizzle::none) return offset;
@@ -61,7 +62,7 @@ RUNG_HD constexpr int swizzled(int offset) {
   return offset ^ ((offset >> 3) & chunks);
 }
 
-/// Opaque, as the driver's own; differs between the chip and the simulator.
+/// Encoded tensor map; the encoding is opaque and differs between the GPU and the simulator.
 struct alignas(128) TensorMap {
   unsigned char opaque[128];
 };
@@ -72,7 +73,7 @@ struct Im2colWindow {
   int upper[3] = {};
   int steps[3] = {1, 1, 1};
   int channels = 0;
-  int pixels = 0;  // 0: the map is none
+  int pixels = 0;  // 0: not an im2col map
 };
 
 /// Description of a tensor map. Axes as in a View; strides in elements.
@@ -84,7 +85,7 @@ struct TensorMapSource {
   std::int64_t strides[5] = {};
   int box[5] = {};
   Swizzle swizzle = Swizzle::none;
-  bool rounds_to_tf32 = false;  // f32 elements, as they are loaded
+  bool rounds_to_tf32 = false;  // loads round f32 elements to tf32
   Im2colWindow window;
 };
 
@@ -104,7 +105,7 @@ TensorMapSource tensor_map_source(const View<T, N>& view, const int (&box)[N], S
   return source;
 }
 
-/// Returns whether the copy engine supports such a tensor and box. A rung's `supports` calls it.
+/// Returns whether the copy engine supports the tensor and box; for a rung's `supports`.
 inline Support tensor_map_support(const TensorMapSource& source) {
   const std::int64_t element = static_cast<std::int64_t>(size_of(source.dtype));
   const int last = source.rank - 1;
@@ -147,15 +148,15 @@ Support tensor_map_support(const View<T, N>& view, const int (&box)[N], Swizzle 
 
 namespace device_detail {
 
-/// Bytes from one index of `axis` to the next. Axes of one index may have any stride in a View; the
-/// engine wants a valid one.
+/// Returns the stride of `axis` in bytes. Axes of extent 1, whose stride in a View is arbitrary,
+/// get a valid one.
 inline std::int64_t tensor_map_stride(const TensorMapSource& source, int axis) {
   const std::int64_t element = static_cast<std::int64_t>(size_of(source.dtype));
   return source.shape[axis] == 1 ? 16 : source.strides[axis] * element;
 }
 
 #if defined(__CUDACC__)
-/// Encodes the map by the driver; in cuda_tensor_map.cu.
+/// Encodes the map by the driver; defined in cuda_tensor_map.cu.
 TensorMap encode_tensor_map(const TensorMapSource& source);
 #else
 inline TensorMap encode_tensor_map(const TensorMapSource& source) {
@@ -190,8 +191,9 @@ inline TensorMap encode_tensor_map(const TensorMapSource& source) {
 
 }  // namespace device_detail
 
-/// Throws Error(invalid_argument) that says why where tensor_map_support() says no. Of f32, loads
-/// may round to what tensor cores take: those would cut off the bits that tf32 does not have.
+/// Makes a tensor map of a View. Throws Error(invalid_argument) with the reason if
+/// tensor_map_support() rejects it. `rounds_to_tf32` makes loads round f32 elements to tf32, which
+/// tensor cores would truncate.
 template <class T, int N>
 TensorMap make_tensor_map(const View<T, N>& view, const int (&box)[N],
                           Swizzle swizzle = Swizzle::none, bool rounds_to_tf32 = false) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tile<N>: N neighboring threads of a block that shuffle and synchronize together, in the words of
-// cooperative groups. Under nvcc it is a thread_block_tile; in the simulator the same operations on
-// the lanes of a warp. Blocks are one-dimensional; N is a power of two up to 32.
+// Tile<N>: N neighboring threads of a block that shuffle and synchronize together, with the
+// interface of cooperative groups. Under nvcc it is a thread_block_tile, in the simulator a class
+// on the lanes of a warp. Blocks are one-dimensional; N is a power of two up to 32.
 #pragma once
 
 #include "rung/device/device.hpp"
@@ -17,7 +17,7 @@ namespace rung::inline RUNG_TARGET {
 template <int N>
 using Tile = cooperative_groups::thread_block_tile<N>;
 
-/// The tile of the calling thread: all threads of the block call it.
+/// Returns the tile of the calling thread; all threads of the block call it.
 template <int N>
 __device__ __forceinline__ Tile<N> tile_of_block() {
   return cooperative_groups::tiled_partition<N>(cooperative_groups::this_thread_block());
@@ -32,7 +32,7 @@ class Tile {
 
   [[nodiscard]] int thread_rank() const { return static_cast<int>(threadIdx.x) % N; }
   [[nodiscard]] static constexpr int size() { return N; }
-  /// Returns the index of this tile in its block; the next function returns their number.
+  /// Returns the index of this tile in its block. meta_group_size() returns the number of tiles.
   [[nodiscard]] int meta_group_rank() const { return static_cast<int>(threadIdx.x) / N; }
   [[nodiscard]] int meta_group_size() const { return (static_cast<int>(blockDim.x) + N - 1) / N; }
   void sync(simt::Place place = simt::Place::current()) const { __syncwarp(mask(), place); }
@@ -50,7 +50,7 @@ class Tile {
   }
 
  private:
-  /// The lanes of this tile alone: others of the warp need not take part.
+  /// Returns the mask of this tile's lanes; other lanes of the warp need not take part.
   [[nodiscard]] static std::uint32_t mask() {
     constexpr std::uint32_t lanes = N == 32 ? 0xffffffffu : (1u << (N % 32)) - 1;
     return lanes << (static_cast<int>(threadIdx.x) % 32 / N * N);

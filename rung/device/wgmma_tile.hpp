@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// WgmmaTile: an operand's tile from global memory to the tensor cores - the map by which the copy
-// engine fetches it, the copies, and the descriptors by which wgmma reads it. The layout is
-// SwizzledTile's; whichever axis is contiguous in global memory stays contiguous.
+// WgmmaTile: tile of a wgmma operand: its tensor map, the copies from global to shared memory, and
+// the descriptors by which wgmma reads it. The layout is SwizzledTile's; the axis that is
+// contiguous in global memory stays contiguous.
 //
 //   using TileA = WgmmaTile<bf16, 128, true>;               // 128 rows, k contiguous
 //   const TensorMap a = TileA::map(view);                   // host; view: matrices x rows x k
@@ -23,7 +23,7 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// Parts: of how many copies, by as many blocks of a cluster, the tile is made.
+/// Tile of a wgmma operand. `Parts` blocks of a cluster each multicast one part of the tile.
 template <class T, int Rows, bool KMajor, int Parts = 1>
 struct WgmmaTile : SwizzledTile<T, Rows, KMajor> {
   using Base = SwizzledTile<T, Rows, KMajor>;
@@ -32,12 +32,12 @@ struct WgmmaTile : SwizzledTile<T, Rows, KMajor> {
   static constexpr ptx::Major major = KMajor ? ptx::Major::k : ptx::Major::mn;
   static constexpr int parts = Parts;
   static_assert(KMajor || sizeof(T) == 2, "wgmma turns 16-bit operands only");
-  // A part has some rows where KMajor, else some of k: whole patterns of the swizzle in both.
+  // A part is a range of rows if KMajor, else of k; 8 lines or a multiple, the swizzle's period.
   static constexpr int part_lines = (KMajor ? Rows : Base::depth) / Parts;
-  static constexpr int boxes = KMajor ? 1 : Rows / Base::panel_rows;  // of a part
+  static constexpr int boxes = KMajor ? 1 : Rows / Base::panel_rows;  // per part
   static_assert(part_lines % 8 == 0 && part_lines <= 256);
 
-  /// The box of a map whose axes are matrices, then lines as they are in memory.
+  /// Box of the map, whose axes are matrices, lines and elements of a line.
   static constexpr int box[3] = {1, part_lines, Base::line_elements};
 
   /// Makes a tensor map of matrices x rows x k if KMajor, else of matrices x k x rows.
@@ -45,14 +45,14 @@ struct WgmmaTile : SwizzledTile<T, Rows, KMajor> {
     return make_tensor_map(operand, box, Swizzle::bytes_128, std::is_same_v<T, float>);
   }
 
-  /// Starts copies of a part of the tile; the barrier counts its bytes.
+  /// Starts the copies of the tile (of part 0 if there are several); the barrier counts the bytes.
   static __device__ __forceinline__ void load(unsigned char* tile, const TensorMap& map, int matrix,
                                               int first_row, int first_k,
                                               ptx::MemoryBarrier& barrier) {
     for_each_box(0, tile, matrix, first_row, first_k,
                  [&](void* to, const int(&at)[3]) { ptx::tensor_load(to, map, at, barrier); });
   }
-  /// Loads one of its parts to the same address in all blocks whose ranks' bits are set.
+  /// Starts the copies of one part to the same address in all blocks whose bits are set in `ranks`.
   static __device__ __forceinline__ void load_multicast(int part, unsigned char* tile,
                                                         const TensorMap& map, int matrix,
                                                         int first_row, int first_k,
@@ -63,7 +63,8 @@ struct WgmmaTile : SwizzledTile<T, Rows, KMajor> {
     });
   }
 
-  /// Rows of the tile from first_row on, a multiple of 64 (of 8 where KMajor), at its first k.
+  /// Returns the descriptor of the rows from first_row on, a multiple of 64 (of 8 if KMajor), at
+  /// the tile's first k.
   static __device__ __forceinline__ ptx::MatrixDescriptor descriptor(const unsigned char* tile,
                                                                      int first_row) {
     constexpr int pattern = 8 * Base::line;
@@ -71,7 +72,7 @@ struct WgmmaTile : SwizzledTile<T, Rows, KMajor> {
         KMajor ? first_row * Base::line : first_row / Base::panel_rows * Base::panel_bytes;
     return ptx::matrix_descriptor(tile + offset, Swizzle::bytes_128, Base::panel_bytes, pattern);
   }
-  /// Offset between the operands of successive instructions, 32 bytes of k each.
+  /// Bytes between the operands of successive instructions, which cover 32 bytes of k each.
   static constexpr int step_bytes = KMajor ? 32 : 32 / static_cast<int>(sizeof(T)) * Base::line;
   static constexpr int steps = Base::line / 32;
 
@@ -91,8 +92,9 @@ struct WgmmaTile : SwizzledTile<T, Rows, KMajor> {
   }
 };
 
-/// sums (+)= 64 rows of A from first_row on times 2 * Registers rows of B, from first_column on,
-/// over the tiles' whole depth. Sums are int for 8-bit integers, else float.
+/// Multiplies 64 rows of A, from first_row on, by 2 * Registers rows of B, from first_column on,
+/// over the tiles' whole depth; adds to `sums` if `accumulate`, else overwrites them. Sums are int
+/// for 8-bit integers, else float.
 template <class TileA, class TileB, class Sum, int Registers>
 __device__ __forceinline__ void wgmma_tile(Sum (&sums)[Registers], const unsigned char* a,
                                            int first_row, const unsigned char* b, bool accumulate,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// wmma: CUDA's warp matrix functions, under the same names in both backs.
+// wmma: CUDA's warp matrix functions, under the same names in nvcc and the simulator.
 //
-// wmma::element<T> is the type that fragments of rung's T are made of (__half for f16 under nvcc),
-// wmma::native(p) the pointer to it. Fragments of tf32 (wmma::precision::tf32) hold floats, to be
-// rounded with wmma::to_tf32: tensor cores truncate.
+// wmma::element<T> is the fragment element type for rung's T (__half for f16 under nvcc);
+// wmma::native(p) casts a pointer to it. Fragments of tf32 (wmma::precision::tf32) hold floats,
+// which wmma::to_tf32 rounds: tensor cores truncate.
 #pragma once
 
 #include <type_traits>
@@ -22,7 +22,7 @@
 namespace rung::inline RUNG_TARGET::wmma {
 
 #if defined(__CUDACC__)
-using namespace nvcuda::wmma;  // NOLINT: this namespace is theirs, with three names added
+using namespace nvcuda::wmma;  // NOLINT: this namespace extends CUDA's by three names
 
 template <class T>
 using element = std::conditional_t<std::is_same_v<T, f16>, __half,

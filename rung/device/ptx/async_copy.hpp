@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// cp.async: copies from global to shared memory that go on while the thread computes.
+// cp.async: asynchronous copies from global to shared memory.
 //
-//   ptx::async_copy<16>(&tile[i], &x[j]);   // issue, as many as wanted
-//   ptx::async_commit();                    // they are a group now
-//   ptx::async_wait<1>();                   // all but the latest have landed, for this thread
-//   __syncthreads();                        // and for the others
+//   ptx::async_copy<16>(&tile[i], &x[j]);   // issue any number of copies
+//   ptx::async_commit();                    // make them a group
+//   ptx::async_wait<1>();                   // this thread's groups but the latest are complete
+//   __syncthreads();                        // the copies of all threads are visible
 #pragma once
 
 #include "rung/device/device.hpp"
@@ -15,7 +15,7 @@
 
 namespace rung::inline RUNG_TARGET::ptx {
 
-/// Caches that a copy goes through: all (required below 16 bytes), or L2 only.
+/// Caches that a copy allocates in: L1 and L2 (required below 16 bytes), or L2 only.
 enum class AsyncCache { all, second_level };
 template <int Bytes>
 inline constexpr AsyncCache default_cache =

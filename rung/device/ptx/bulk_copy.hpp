@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bulk copies (cp.async.bulk): one thread moves kilobytes between global and shared memory; the
-// copy engine does the rest. Compute capability 9.0.
+// Bulk copies (cp.async.bulk): one thread issues a copy of kilobytes between global and shared
+// memory, which the copy engine performs. Compute capability 9.0.
 //
-// Both addresses and the size are multiples of 16 bytes, always. Loads complete on an mbarrier
-// (ptx/mbarrier.hpp); stores and reductions complete by groups of the issuing thread:
+// Addresses and sizes are multiples of 16 bytes. Loads complete on an mbarrier (ptx/mbarrier.hpp);
+// stores and reductions complete by groups of the issuing thread:
 //
 //   tile.out[i] = ...;                       // every thread writes its part of shared memory
-//   ptx::fence_async_proxy();                // every thread: copies shall see my writes
+//   ptx::fence_async_proxy();                // every thread: makes its writes visible to copies
 //   __syncthreads();
 //   if (threadIdx.x == 0) {
 //     ptx::bulk_store(y, tile.out, bytes);
@@ -26,7 +26,7 @@
 
 namespace rung::inline RUNG_TARGET::ptx {
 
-/// Types that bulk_reduce_add adds.
+/// True for the types that bulk_reduce_add() supports.
 template <class T>
 inline constexpr bool is_bulk_number =
     std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int> ||
@@ -34,7 +34,7 @@ inline constexpr bool is_bulk_number =
 
 #if defined(__CUDACC__)
 
-/// Global to shared memory. `barrier` counts the bytes that land: announce them first.
+/// Copies from global to shared memory. `barrier` counts the bytes: expect them first.
 __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned bytes,
                                           MemoryBarrier& barrier) {
   asm volatile(
@@ -43,8 +43,8 @@ __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned b
       "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(shared_address(&barrier))
       : "memory");
 }
-/// Loads to the same address in every block of the cluster whose rank's bit is set; each block's
-/// own barrier counts the bytes that land there.
+/// Copies to the same address in every block of the cluster whose bit is set in `ranks`; each
+/// block's own barrier counts the bytes that it receives.
 __device__ __forceinline__ void bulk_load_multicast(void* to, const void* from, unsigned bytes,
                                                     MemoryBarrier& barrier, std::uint16_t ranks) {
   asm volatile(
@@ -53,9 +53,9 @@ __device__ __forceinline__ void bulk_load_multicast(void* to, const void* from, 
       "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(shared_address(&barrier)), "h"(ranks)
       : "memory");
 }
-/// This block's shared memory to that of block `rank` of the cluster: `to` and `barrier` are
-/// places in this block's shared memory, of which the other block's are meant. In a launch without
-/// clusters it is an illegal instruction (H200), to the block itself too.
+/// Copies from this block's shared memory to that of block `rank` of the cluster. `to` and
+/// `barrier` are addresses in this block, mapped to the other block. In a launch without clusters
+/// it is an illegal instruction (H200), even with the block itself as target.
 __device__ __forceinline__ void bulk_send(void* to, const void* from, unsigned bytes,
                                           MemoryBarrier& barrier, int rank) {
   asm volatile(
@@ -66,14 +66,14 @@ __device__ __forceinline__ void bulk_send(void* to, const void* from, unsigned b
       "r"(shared_address(from)), "r"(bytes), "r"(shared_address(&barrier)), "r"(rank)
       : "memory");
 }
-/// Shared to global memory, as part of the thread's current group.
+/// Copies from shared to global memory, as part of the thread's current group.
 __device__ __forceinline__ void bulk_store(void* to, const void* from, unsigned bytes) {
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(
                    __cvta_generic_to_global(to)),
                "r"(shared_address(from)), "r"(bytes)
                : "memory");
 }
-/// to[i] += from[i], each element atomically, for `count` elements of shared memory.
+/// Adds `count` elements of shared memory to global memory, each element atomically.
 template <class T>
 __device__ __forceinline__ void bulk_reduce_add(T* to, const T* from, int count) {
   static_assert(is_bulk_number<T>);
@@ -107,22 +107,24 @@ __device__ __forceinline__ void bulk_reduce_add(T* to, const T* from, int count)
 __device__ __forceinline__ void bulk_commit() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
-/// Waits until at most `Pending` of this thread's groups are in flight; their writes are done.
+/// Waits until at most `Pending` of this thread's groups are in flight; the writes of the others
+/// are complete.
 template <int Pending>
 __device__ __forceinline__ void bulk_wait() {
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Pending) : "memory");
 }
-/// Waits only until the copies have read shared memory, which may then be reused.
+/// Waits until all but `Pending` groups have read shared memory, which can then be reused; their
+/// writes may be in flight.
 template <int Pending>
 __device__ __forceinline__ void bulk_wait_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory");
 }
-/// Between a thread's ordinary writes to shared memory and a copy that reads them: by each writer,
-/// before the barrier behind which one thread starts the copy.
+/// Makes a thread's ordinary writes to shared memory visible to copies. Each writer calls it before
+/// the barrier after which one thread starts the copy.
 __device__ __forceinline__ void fence_async_proxy() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
-/// Brings global memory into the second level of cache.
+/// Prefetches global memory into L2.
 __device__ __forceinline__ void bulk_prefetch(const void* from, unsigned bytes) {
   asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(from)),
                "r"(bytes)

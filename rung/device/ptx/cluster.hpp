@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters: up to 8 neighboring blocks that run at the same time, synchronize, and reach into each
-// other's shared memory. Compute capability 9.0; launched with .cluster = {x, y, z}, of which each
-// extent divides the grid's.
+// Clusters: up to 8 neighboring blocks (16 if the device allows) that run at the same time,
+// synchronize, and access each other's shared memory. Compute capability 9.0; launched with
+// .cluster = {x, y, z}, where each extent divides the grid's.
 //
-//   float* theirs = ptx::cluster_map(&shared<Sums>().value, rank);   // block `rank`'s own value
-//   ptx::cluster_sync();        // they have written it; also: every block of the cluster runs
+//   float* theirs = ptx::cluster_map(&shared<Sums>().value, rank);   // the value of block `rank`
+//   ptx::cluster_sync();        // all blocks of the cluster have started and written their value
 //   const float sum = *theirs;  // a plain load, store or atomic
-//   ptx::cluster_sync();        // nobody exits, or writes it again, before all have read
+//   ptx::cluster_sync();        // no block exits, or overwrites its value, before all have read
 //
-// A block that exits while others still read its shared memory takes it with it: the last
-// cluster_sync above is not optional. The simulator poisons it at that moment.
+// Shared memory of a block is invalid once the block exits, so that the last cluster_sync() above
+// is required. The simulator poisons the memory when the block exits.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@ namespace rung::inline RUNG_TARGET::ptx {
 
 #if defined(__CUDACC__)
 
-/// This block's number within its cluster, x fastest. 0 without clusters.
+/// Returns the index of this block in its cluster, x fastest; 0 without clusters.
 __device__ __forceinline__ int cluster_rank() {
   int rank;
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
 }
-/// Blocks in a cluster. 1 without clusters.
+/// Returns the number of blocks per cluster; 1 without clusters.
 __device__ __forceinline__ int cluster_size() {
   int size;
   asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
@@ -44,7 +44,8 @@ __device__ __forceinline__ unsigned cluster_index() {
   return index;
 }
 
-/// Arrives; publishes what this thread wrote. cluster_wait() must follow before the next arrival.
+/// Arrives at the cluster's barrier and releases this thread's writes. cluster_wait() must follow
+/// before the next arrival.
 __device__ __forceinline__ void cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release;" ::: "memory");
 }
@@ -52,15 +53,16 @@ __device__ __forceinline__ void cluster_arrive() {
 __device__ __forceinline__ void cluster_wait() {
   asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
 }
-/// The two for warps whose threads call together. This arrival publishes nothing but barriers
-/// behind mbarrier_fence_init(): it says that the block has begun, and waits for no store.
+/// Arrives without releasing writes, except for mbarriers after mbarrier_fence_init(): signals
+/// that the block has started, and does not wait for stores. Whole warps call it and
+/// cluster_wait_begun().
 __device__ __forceinline__ void cluster_arrive_begun() {
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
 __device__ __forceinline__ void cluster_wait_begun() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
-/// A barrier of all threads of the cluster.
+/// Synchronizes all threads of the cluster.
 __device__ __forceinline__ void cluster_sync() {
   cluster_arrive();
   cluster_wait();

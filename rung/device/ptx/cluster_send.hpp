@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values sent to other blocks of a cluster (st.async): a store into their shared memory that counts
-// at a barrier of theirs when it has landed. One way, no reply: half of what a store and an arrival
-// behind it take. Compute capability 9.0.
+// Asynchronous stores to other blocks of a cluster (st.async): the store to a block's shared memory
+// signals an mbarrier of the block when complete. Latency: half of a remote store followed by a
+// remote arrival. Compute capability 9.0.
 //
 //   struct alignas(16) Sums { float at[4]; };
 //   struct Shared { Sums of_block[8]; ptx::MemoryBarrier sent; };   // initialized for 1 arrival
@@ -9,7 +9,8 @@
 //   if (threadIdx.x < blocks) ptx::cluster_send(s.of_block[rank], sums, s.sent, threadIdx.x);
 //   ptx::mbarrier_wait_cluster(s.sent, parity);                     // all blocks' sums are here
 //
-// Values may land before their bytes are announced: the phase lacks an arrival until then.
+// Values may arrive before their bytes are expected: the phase cannot complete before the expecting
+// thread's arrival.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,8 @@
 
 namespace rung::inline RUNG_TARGET::ptx {
 
-/// `value` to the place of `to` in block `rank`'s shared memory, 16 bytes at a time; the barrier at
-/// the place of `barrier` there counts its bytes. `to` and `barrier` are this block's own.
+/// Stores `value` to block `rank`'s copy of `to`, 16 bytes at a time; block `rank`'s copy of
+/// `barrier` counts the bytes. `to` and `barrier` are in this block's shared memory.
 template <class T>
 __device__ __forceinline__ void cluster_send(T& to, const T& value, MemoryBarrier& barrier,
                                              int rank) {

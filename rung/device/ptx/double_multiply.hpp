@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor cores in double precision: mma.sync of f64.
 //
-// Registers as in ptx/matrix.hpp, a number each. With group = lane / 4 and t = lane % 4:
+// Registers as in ptx/matrix.hpp, one number each. With group = lane / 4 and t = lane % 4:
 //   C, D  m16n8  c[0..1]: row group, columns 2t, 2t+1;  c[2..3]: row group + 8
 //   A     m16k8  a[0]: (group, t); a[1]: (group + 8, t); a[2], a[3]: column t + 4
 //         m16k4: its first half; m16k16: a[4], a[5]: column t + 8; a[6], a[7]: column t + 12, too
@@ -19,8 +19,8 @@ namespace rung::inline RUNG_TARGET::ptx {
 
 #if defined(__CUDACC__)
 
-/// sums += a b for 16 x 8 x 4 elements: one instruction from compute capability 9.0 on, two of
-/// 8 x 8 x 4 before.
+/// Computes sums += a b for 16 x 8 x 4 elements: one instruction on compute capability 9.0 and
+/// newer, two of 8 x 8 x 4 before.
 __device__ __forceinline__ void mma_m16n8k4_f64(double (&sums)[4], const double (&a)[2],
                                                 const double& b) {
 #if __CUDA_ARCH__ >= 900
@@ -38,8 +38,8 @@ __device__ __forceinline__ void mma_m16n8k4_f64(double (&sums)[4], const double 
 #endif
 }
 
-/// sums += a b for 16 x 8 x 8 elements: one instruction from compute capability 9.0 on, four of
-/// 8 x 8 x 4 before.
+/// Computes sums += a b for 16 x 8 x 8 elements: one instruction on compute capability 9.0 and
+/// newer, four of 8 x 8 x 4 before.
 __device__ __forceinline__ void mma_m16n8k8_f64(double (&sums)[4], const double (&a)[4],
                                                 const double (&b)[2]) {
 #if __CUDA_ARCH__ >= 900
@@ -57,8 +57,8 @@ __device__ __forceinline__ void mma_m16n8k8_f64(double (&sums)[4], const double 
 #endif
 }
 
-/// sums += a b for 16 x 8 x 16 elements: one instruction from compute capability 9.0 on, eight of
-/// 8 x 8 x 4 before.
+/// Computes sums += a b for 16 x 8 x 16 elements: one instruction on compute capability 9.0 and
+/// newer, eight of 8 x 8 x 4 before.
 __device__ __forceinline__ void mma_m16n8k16_f64(double (&sums)[4], const double (&a)[8],
                                                  const double (&b)[4]) {
 #if __CUDA_ARCH__ >= 900

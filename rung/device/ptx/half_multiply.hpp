@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic of words that hold two f16: one instruction for both.
+// Packed f16x2 arithmetic.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace rung::inline RUNG_TARGET::ptx {
 
-/// a b + c in each half, rounded once.
+/// Computes a b + c in each half, rounded once.
 __device__ __forceinline__ std::uint32_t multiply_add_halves(std::uint32_t a, std::uint32_t b,
                                                              std::uint32_t c) {
 #if defined(__CUDACC__)
@@ -24,8 +24,8 @@ __device__ __forceinline__ std::uint32_t multiply_add_halves(std::uint32_t a, st
       const auto bits = static_cast<std::uint16_t>(word >> shift);
       return static_cast<double>(static_cast<float>(f16::from_bits(bits)));
     };
-    // The product is exact in double. The sum is rounded to float, to odd, and then to f16, so
-    // that it is not rounded to even twice.
+    // The product is exact in double. The sum is rounded to odd in float, then to f16: this avoids
+    // double rounding.
     const double product = half(a) * half(b);
     const double sum = product + half(c);
     float narrow = static_cast<float>(sum);
@@ -41,7 +41,7 @@ __device__ __forceinline__ std::uint32_t multiply_add_halves(std::uint32_t a, st
 #endif
 }
 
-/// One of the two halves as a float.
+/// Returns half `Which` (0: the low one) as a float.
 template <int Which>
 __device__ __forceinline__ float half_of(std::uint32_t word) {
   return convert<float>(f16::from_bits(static_cast<std::uint16_t>(word >> (16 * Which))));

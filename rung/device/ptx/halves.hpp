@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words that hold two f16 or bf16: what the chip does with both at once.
+// Packed operations on words that hold two f16 or bf16.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace rung::inline RUNG_TARGET::ptx {
 
 #if defined(__CUDACC__)
 
-/// The greater ones of each half; a NaN is passed over.
+/// Returns the maximum in each half; drops a NaN.
 template <class T>
 __device__ __forceinline__ std::uint32_t max_halves(std::uint32_t a, std::uint32_t b) {
   std::uint32_t greater;
@@ -25,8 +25,8 @@ __device__ __forceinline__ std::uint32_t max_halves(std::uint32_t a, std::uint32
   return greater;
 }
 
-/// Byte i of the result is byte (Selector >> 4 i) % 16 of the eight of a and b, a's first. Unlike
-/// __byte_perm always this instruction: the compiler does not know that a shift would do the same.
+/// Permutes bytes: byte i of the result is byte (Selector >> 4 i) % 16 of {a, b}, a's four bytes
+/// first. Always compiles to PRMT; the compiler may replace __byte_perm by other instructions.
 template <unsigned Selector>
 __device__ __forceinline__ std::uint32_t permute_bytes(std::uint32_t a, std::uint32_t b) {
   std::uint32_t permuted;

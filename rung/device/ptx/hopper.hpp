@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small features of compute capability 9.0: registers that warpgroups hand each other, one thread
-// elected of a warp, and grids that start before the one in front of them has ended.
+// Small features of compute capability 9.0: register reallocation among warpgroups, election of one
+// thread of a warp, and programmatic dependent launch.
 #pragma once
 
 #include "rung/device/device.hpp"
@@ -9,23 +9,23 @@ namespace rung::inline RUNG_TARGET::ptx {
 
 #if defined(__CUDACC__)
 
-/// Leaves each thread of the calling warpgroup (4 warps, all of which call) with `Registers`, a
-/// multiple of 8 from 24 to 256; for warps that only start copies. sm_90a, __launch_bounds__(n, 1).
+/// Releases registers down to `Registers` per thread, a multiple of 8 from 24 to 256; for producer
+/// warps. All 4 warps of the warpgroup call it. Needs sm_90a and __launch_bounds__(n, 1).
 template <int Registers>
 __device__ __forceinline__ void release_registers() {
   static_assert(Registers >= 24 && Registers <= 256 && Registers % 8 == 0);
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
 }
-/// Waits until that many are free, which others must have released: all that warpgroups ask for
-/// must fit what the block started with, or this hangs.
+/// Claims registers up to `Registers` per thread; waits until other warpgroups have released them.
+/// Hangs if the claims of all warpgroups exceed the registers that the block started with.
 template <int Registers>
 __device__ __forceinline__ void claim_registers() {
   static_assert(Registers >= 24 && Registers <= 256 && Registers % 8 == 0);
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
-/// True in one lane of the warp, all of whose lanes call. What the compiler needs to see that the
-/// branch holds one thread: cheaper around copies than threadIdx.x == 0.
+/// Returns true in one lane of the warp; all lanes call it. The compiler then knows that one thread
+/// takes the branch: cheaper around copies than threadIdx.x == 0.
 __device__ __forceinline__ bool elect_one() {
   std::uint32_t elected;
   asm volatile("{\n .reg .pred p;\n elect.sync _|p, 0xffffffff;\n selp.u32 %0, 1, 0, p;\n}"
@@ -38,15 +38,15 @@ __device__ __forceinline__ bool elect_one() {
 __device__ __forceinline__ void wait_for_earlier_grid() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 }
-/// The next grid of the stream, if launched .dependent, may start once every block has called this
-/// or exited.
+/// Lets the next grid of the stream, if launched with .dependent = true, start once every block has
+/// called this or exited.
 __device__ __forceinline__ void let_next_grid_start() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
 #else
 
-// Simulated threads have all registers they want, but claims that cannot be met hang here, too.
+// Simulated threads have no register limit, but claims that cannot be met hang, as on the GPU.
 template <int Registers>
 void release_registers(simt::Place place = simt::Place::current()) {
   static_assert(Registers >= 24 && Registers <= 256 && Registers % 8 == 0);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// im2col copies: one thread brings the pixels that a tile of a convolution's output needs for one
-// tap of the filter into shared memory, a row a pixel. Compute capability 9.0.
+// im2col copies: one thread copies the pixels that a tile of a convolution's output needs for one
+// tap of the filter to shared memory, one row per pixel. Compute capability 9.0.
 //
 //   const TensorMap map = make_im2col_map(x, window, Swizzle::bytes_128);   // x: NHWC
 //   ptx::im2col_load(tile, map, {image, h, w, channel}, {tap_h, tap_w}, full);
 //
-// Pixels are counted from (image, h, w) on, along w first, within a window of positions: on each
-// spatial axis from lower to extent - 1 + upper, in steps; then the next row, then the next image.
-// The pixel `offsets` further on is read; pixels outside the image are zero. For a filter of f
-// taps with padding p and dilation d: lower = -p, upper = p - (f - 1) d, steps = the convolution's
-// stride, offsets = tap * d, and the pixels are those of the output, in their order.
+// Pixels are numbered from (image, h, w) on, along w first, then h, then images, within a window:
+// on each spatial axis from lower to extent - 1 + upper, in steps of `steps`. Each position, moved
+// by `offsets`, is loaded; pixels outside the image are zero. For a filter of f taps with padding p
+// and dilation d: lower = -p, upper = p - (f - 1) d, steps = the convolution's stride, offsets =
+// tap * d; the window's positions are then the output's pixels, in their order.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ inline Support im2col_map_support(const TensorMapSource& source) {
   if (window.pixels < 1 || window.pixels > 1024) {
     return unsupported("an im2col copy brings 1 to 1024 pixels");
   }
-  // The corners share 32 bits.
+  // The descriptor has 32 bits for the coordinates of a corner.
   const int limit = spatial == 1 ? 1 << 15 : spatial == 2 ? 1 << 7 : 1 << 4;
   for (int axis = 0; axis < spatial; ++axis) {
     if (window.lower[axis] < -limit || window.lower[axis] >= limit || window.upper[axis] < -limit ||
@@ -53,7 +53,8 @@ TensorMapSource im2col_map_source(const View<T, N>& view, const Im2colWindow& wi
   return source;
 }
 
-/// Throws Error(invalid_argument) that says why where im2col_map_support() says no.
+/// Makes an im2col map of a View. Throws Error(invalid_argument) with the reason if
+/// im2col_map_support() rejects it.
 template <class T, int N>
 TensorMap make_im2col_map(const View<T, N>& view, const Im2colWindow& window,
                           Swizzle swizzle = Swizzle::none) {
@@ -68,7 +69,7 @@ namespace ptx {
 
 #if defined(__CUDACC__)
 
-/// `barrier` counts the bytes that land, of all pixels: announce them first.
+/// Starts an im2col copy. `barrier` counts the bytes of all pixels: expect them first.
 template <int N, int Spatial>
 __device__ __forceinline__ void im2col_load(void* to, const TensorMap& map, const int (&at)[N],
                                             const int (&offsets)[Spatial], MemoryBarrier& barrier) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor cores by instruction: ldmatrix, mma.sync and the rounding to tf32.
+// Tensor core instructions: ldmatrix, mma.sync and the rounding to tf32.
 //
 // Registers follow the PTX manual ("Warp-level matrix fragments"). With group = lane / 4 and
 // t = lane % 4:
@@ -24,14 +24,14 @@
 
 namespace rung::inline RUNG_TARGET::ptx {
 
-/// Element types of mma_m16n8k32: std::int8_t and std::uint8_t.
+/// True for the element types of mma_m16n8k32(): std::int8_t and std::uint8_t.
 template <class T>
 inline constexpr bool is_byte_integer =
     std::is_same_v<T, std::int8_t> || std::is_same_v<T, std::uint8_t>;
 
 #if defined(__CUDACC__)
 
-/// Loads Count (1, 2, 4) matrices of 8 rows of 16 bytes from shared memory. Lane 8 i + r gives the
+/// Loads Count (1, 2, 4) matrices of 8 rows of 16 bytes from shared memory. Lane 8 i + r passes the
 /// address of row r of matrix i.
 template <int Count, bool Transposed = false>
 __device__ __forceinline__ void load_matrix(std::uint32_t (&to)[Count], const void* row) {
@@ -71,7 +71,7 @@ __device__ __forceinline__ void load_matrix(std::uint32_t (&to)[Count], const vo
 }
 
 namespace device_detail {
-/// Shape and types of mma's instruction for operands of T.
+/// Shape and types of the mma instruction for operands of type T.
 template <class T>
 struct MmaInstruction;
 template <>
@@ -86,14 +86,14 @@ template <>
 struct MmaInstruction<float> {
   static constexpr char name[] = "m16n8k8.row.col.f32.tf32.tf32.f32";
 };
-/// The operands' types within the instruction's name.
+/// Operand types within the instruction's name.
 template <class A, class B>
 inline constexpr char byte_integers[] = {
     '.', std::is_signed_v<A> ? 's' : 'u', '8', '.', std::is_signed_v<B> ? 's' : 'u', '8', 0};
 }  // namespace device_detail
 
-/// d += a b, where d is 4 sums: of f16 and bf16 m16n8k16; of float m16n8k8, each element of a and b
-/// rounded by to_tf32.
+/// Computes d += a b, with 4 sums in d: m16n8k16 for f16 and bf16, m16n8k8 for float, with a and b
+/// rounded by to_tf32().
 template <class T>
 __device__ __forceinline__ void mma(float* d, const std::uint32_t (&a)[4],
                                     const std::uint32_t (&b)[2]) {
@@ -103,7 +103,8 @@ __device__ __forceinline__ void mma(float* d, const std::uint32_t (&a)[4],
         "C"(device_detail::MmaInstruction<T>::name));
 }
 
-/// 16 x 8 x 32 elements of 8-bit integers A and B, four in a register; sums wrap.
+/// Computes d = a b + c for 16 x 8 x 32 elements of 8-bit integers A and B, four per register; sums
+/// wrap.
 template <class A, class B = A>
 __device__ __forceinline__ void mma_m16n8k32(int (&d)[4], const std::uint32_t (&a)[4],
                                              const std::uint32_t (&b)[2], const int (&c)[4]) {
@@ -115,7 +116,7 @@ __device__ __forceinline__ void mma_m16n8k32(int (&d)[4], const std::uint32_t (&
         "r"(c[2]), "r"(c[3]), "C"((device_detail::byte_integers<A, B>)));
 }
 
-/// Rounded to nearest, ties away from zero; without it a tensor core truncates.
+/// Rounds to tf32, to nearest, ties away from zero; tensor cores would truncate.
 __device__ __forceinline__ std::uint32_t to_tf32(float value) {
   std::uint32_t bits;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// mbarrier: barriers that live in shared memory and count threads' arrivals and copied bytes.
-// Compute capability 9.0; files that use them are named *.sm90a.cu.
+// mbarrier: barriers in shared memory that count arrivals of threads and bytes of copies. Compute
+// capability 9.0; files that use them are named *.sm90a.cu.
 //
-// A phase completes when the announced number of arrivals has come and all announced bytes have
-// landed; the barrier then starts over with the next phase. Phases alternate in parity, 0 first:
-// wait(parity) returns when the phase of that parity has completed. Waiting for parity 1 on a fresh
-// barrier returns at once, which is what a producer does whose slots are all empty at first.
+// A phase completes when all its arrivals have occurred and all expected bytes have been copied;
+// the next phase then begins. Phases alternate in parity, 0 first: mbarrier_wait(parity) returns
+// when the phase of that parity has completed. Waiting for parity 1 on a fresh barrier returns at
+// once, as a producer needs, whose stages are all empty at first.
 //
 //   struct Tile { alignas(128) float a[2][1024]; ptx::MemoryBarrier full[2]; };
 //   if (threadIdx.x == 0) {
@@ -14,12 +14,12 @@
 //   }
 //   __syncthreads();
 //   if (threadIdx.x == 0) {
-//     ptx::mbarrier_arrive_expect(tile.full[0], 4096);   // one arrival, and 4096 bytes to come
+//     ptx::mbarrier_arrive_expect(tile.full[0], 4096);   // one arrival, 4096 bytes expected
 //     ptx::bulk_load(tile.a[0], x, 4096, tile.full[0]);  // ptx/bulk_copy.hpp
 //   }
 //   ptx::mbarrier_wait(tile.full[0], 0);                 // every thread that reads the tile
 //
-// A use's parity is (k / stages) & 1 for the k-th tile of a ring of `stages`.
+// The parity for the k-th tile in a ring of `stages` stages is (k / stages) & 1.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@
 
 namespace rung::inline RUNG_TARGET::ptx {
 
-/// A member of a shared<Layout>() struct. Undefined until mbarrier_init.
+/// mbarrier object, a member of a shared<Layout>() struct; undefined until mbarrier_init().
 struct alignas(8) MemoryBarrier {
   std::uint64_t state;
 };
@@ -46,7 +46,7 @@ __device__ __forceinline__ void mbarrier_init(MemoryBarrier& barrier, int arriva
                "r"(arrivals)
                : "memory");
 }
-/// Makes initialized barriers known to copies and to the other blocks of the cluster.
+/// Makes initialized barriers visible to copies and to the other blocks of the cluster.
 __device__ __forceinline__ void mbarrier_fence_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
@@ -55,28 +55,28 @@ __device__ __forceinline__ void mbarrier_invalidate(MemoryBarrier& barrier) {
   asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(shared_address(&barrier)) : "memory");
 }
 
-/// One arrival; publishes what this thread wrote to those that wait.
+/// Arrives once; releases this thread's writes to waiting threads of the block.
 __device__ __forceinline__ void mbarrier_arrive(MemoryBarrier& barrier) {
   asm volatile(
       "mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(shared_address(&barrier))
       : "memory");
 }
-/// Announces so many bytes of copies, then arrives.
+/// Expects `bytes` bytes of copies in the current phase, then arrives.
 __device__ __forceinline__ void mbarrier_arrive_expect(MemoryBarrier& barrier, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(
                    shared_address(&barrier)),
                "r"(bytes)
                : "memory");
 }
-/// Announces bytes without arriving.
+/// Expects `bytes` bytes of copies in the current phase, without arriving.
 __device__ __forceinline__ void mbarrier_expect(MemoryBarrier& barrier, unsigned bytes) {
   asm volatile(
       "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&barrier)),
       "r"(bytes)
       : "memory");
 }
-/// An arrival at the barrier that is at this place in the shared memory of block `rank` of the
-/// cluster. Those that wait for it use mbarrier_wait_cluster.
+/// Arrives at block `rank`'s copy of `barrier`, which is in this block's shared memory. Waiting
+/// threads use mbarrier_wait_cluster().
 __device__ __forceinline__ void mbarrier_arrive_remote(MemoryBarrier& barrier, int rank) {
   asm volatile(
       "{\n .reg .b32 remote;\n mapa.shared::cluster.u32 remote, %0, %1;\n"
@@ -86,8 +86,9 @@ __device__ __forceinline__ void mbarrier_arrive_remote(MemoryBarrier& barrier, i
       : "memory");
 }
 
-/// Arrives for a thread that has only read what the barrier guards, by copies or wgmma it has
-/// waited for. Publishes nothing beyond its block, which would take a device-wide fence each time.
+/// Arrives at block `rank`'s copy of `barrier` for a thread that only read the guarded data, by
+/// completed copies or wgmma. Releases no writes to other blocks, which would take a device-wide
+/// fence.
 __device__ __forceinline__ void mbarrier_arrive_remote_read(MemoryBarrier& barrier, int rank) {
   asm volatile(
       "{\n .reg .b32 remote;\n mapa.shared::cluster.u32 remote, %0, %1;\n"
@@ -112,7 +113,7 @@ __device__ __forceinline__ void mbarrier_wait(MemoryBarrier& barrier, unsigned p
   while (!mbarrier_try_wait(barrier, parity)) {
   }
 }
-/// Waits for arrivals that come from other blocks of the cluster.
+/// Waits for the phase of this parity, with acquire semantics for the whole cluster.
 __device__ __forceinline__ void mbarrier_wait_cluster(MemoryBarrier& barrier, unsigned parity) {
   std::uint32_t done = 0;
   while (done == 0) {

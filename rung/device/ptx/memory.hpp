@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ordered loads, stores and updates of global memory, for threads of different blocks that talk to
-// each other: decoupled look-back, grid barriers by flags, producers and consumers.
+// Acquire, release and relaxed accesses of global memory, for communication between blocks:
+// decoupled look-back, grid barriers by flags, producers and consumers.
 //
 //   data[i] = x;                                          // any plain writes
-//   ptx::store_release(&flag, 1u);                        // publishes what this thread wrote
-//   while (ptx::load_acquire(&flag) != 1u) ptx::nanosleep(20);   // sees it, in another block
+//   ptx::store_release(&flag, 1u);                        // releases this thread's writes
+//   while (ptx::load_acquire(&flag) != 1u) ptx::nanosleep(20);   // acquires them in another block
 //
-// One thread that publishes for its block does so after __syncthreads(). All have the scope of the
-// device. T is any trivially copyable type of 4 or 8 bytes; the relaxed ones take 16 as well, which
-// the chip moves in one piece (.b128): a value and its flag may travel together in 16 bytes.
+// A thread that releases the writes of its block does so after __syncthreads(). The scope is the
+// device. T is any trivially copyable type of 4 or 8 bytes; relaxed accesses support 16 bytes, too,
+// which are atomic (.b128): 16 bytes can hold a value and its flag.
 //
-// In the simulator a load that sees what its thread saw before gives way to other threads, and to
-// blocks that have not started: kernels that wait by loading must use these, never a plain or
-// volatile load. A wait that nobody can end is reported as a deadlock.
+// In the simulator, a load that returns the same value again yields to other threads, and to blocks
+// that have not started: kernels must poll by these functions, never by plain or volatile loads. A
+// wait that no thread can end is reported as a deadlock.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,12 @@
 
 namespace rung::inline RUNG_TARGET::ptx {
 
-/// A type that one ordered access of `Most` bytes at most can move.
+/// True for types of 4, 8 or 16 bytes, at most `Most`, that one atomic access can load or store.
 template <class T, int Most>
 inline constexpr bool is_ordered_word =
     std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16) &&
     sizeof(T) <= Most;
-/// Types that red and atom add here.
+/// True for the types that red and atom add here.
 template <class T>
 inline constexpr bool is_ordered_number =
     std::is_same_v<T, int> || std::is_same_v<T, unsigned> || std::is_same_v<T, float> ||
@@ -72,8 +72,8 @@ __device__ __forceinline__ T load_acquire(const T* from) {
   }
 }
 
-/// Sees what other blocks store, sooner or later, but orders nothing. 16 bytes: one piece, on
-/// 16-byte alignment.
+/// Loads with relaxed semantics: eventually returns stores of other blocks, but orders nothing.
+/// 16-byte loads are atomic; they must be aligned to 16 bytes.
 template <class T>
 __device__ __forceinline__ T load_relaxed(const T* from) {
   static_assert(is_ordered_word<T, 16>);
@@ -103,7 +103,8 @@ __device__ __forceinline__ T load_relaxed(const T* from) {
   }
 }
 
-/// Orders everything this thread did (and saw, of threads it synchronized with) before the store.
+/// Stores with release semantics: this thread's earlier accesses, and all that it has acquired,
+/// happen before the store.
 template <class T>
 __device__ __forceinline__ void store_release(T* to, std::type_identity_t<T> value) {
   static_assert(is_ordered_word<T, 8>);
@@ -139,7 +140,7 @@ __device__ __forceinline__ void store_relaxed(T* to, std::type_identity_t<T> val
   }
 }
 
-/// *to += value, without the old value: a counter of arrivals that publishes what came before.
+/// Adds `value` with release semantics and returns nothing, as for a counter of arrivals.
 __device__ __forceinline__ void reduce_add_release(unsigned* to, unsigned value) {
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(__cvta_generic_to_global(to)),
                "r"(value)
@@ -152,8 +153,8 @@ __device__ __forceinline__ void reduce_add_release(unsigned long long* to,
                : "memory");
 }
 
-/// The old value; publishes what came before and sees what others published so: the last block of
-/// a grid to arrive finds the others' results.
+/// Adds `value` with acquire and release semantics and returns the old value: the last block of a
+/// grid that arrives sees the results of the other blocks.
 __device__ __forceinline__ unsigned atomic_add_acquire_release(unsigned* to, unsigned value) {
   unsigned old;
   asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;"
@@ -172,13 +173,13 @@ __device__ __forceinline__ unsigned long long atomic_add_acquire_release(unsigne
   return old;
 }
 
-/// Orders this thread's accesses before and after it, for the whole device: lighter than
-/// __threadfence(), which is sequentially consistent.
+/// Acquire-release fence of device scope; cheaper than __threadfence(), which is sequentially
+/// consistent.
 __device__ __forceinline__ void fence_acquire_release() {
   asm volatile("fence.acq_rel.gpu;" ::: "memory");
 }
 
-/// Gives way for about so long; between two looks at a flag.
+/// Suspends the thread for about `nanoseconds`; for polling loops.
 __device__ __forceinline__ void nanosleep(unsigned nanoseconds) { __nanosleep(nanoseconds); }
 
 #else

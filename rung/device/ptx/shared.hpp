@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Additions to counters in shared memory, by address, and loads of what is read once: the two ends
-// of a kernel that counts.
+// Atomic additions to counters in shared memory, by shared address, and loads of data that is read
+// once; for histogram kernels.
 //
 //   const std::uint32_t row = shared_address(&table[lane]);
 //   ptx::shared_add_if(inside, row + bin * row_bytes, 1);
 //
-// atomicAdd() finds the block's shared memory anew behind every branch; an address is found once.
+// atomicAdd() converts a generic address again after every branch; a shared address is computed
+// once.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace rung::inline RUNG_TARGET::ptx {
 
 #if defined(__CUDACC__)
 
-/// Adds `amount` to the word at `address`, as shared_address() gives it, atomically.
+/// Atomically adds `amount` to the word at `address`, a result of shared_address().
 __device__ __forceinline__ void shared_add(std::uint32_t address, unsigned amount) {
   asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(address), "r"(amount) : "memory");
 }
@@ -32,7 +33,7 @@ __device__ __forceinline__ void shared_add_if(bool condition, std::uint32_t addr
       : "memory");
 }
 
-/// 16 bytes that no other thread reads and nobody writes: they are not kept in the L1 cache.
+/// Loads 16 bytes that no kernel writes and no other thread reads, without allocation in L1.
 __device__ __forceinline__ Pack<unsigned, 4> load_once(const void* from) {
   Pack<unsigned, 4> words;
   asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -44,7 +45,7 @@ __device__ __forceinline__ Pack<unsigned, 4> load_once(const void* from) {
 #else
 
 inline void shared_add(std::uint32_t address, unsigned amount) {
-  constexpr std::uint32_t first = 1024;  // of shared_address()
+  constexpr std::uint32_t first = 1024;  // shared_address() of the first byte
   char* const memory = static_cast<char*>(simt::shared_memory());
   atomicAdd(reinterpret_cast<unsigned*>(memory + (address - first)), amount);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// stmatrix: a warp's fragments to shared memory, as ldmatrix (ptx/matrix.hpp) brings them from
-// there. Compute capability 9.0.
+// stmatrix: stores a warp's fragments to shared memory, the inverse of ldmatrix (ptx/matrix.hpp).
+// Compute capability 9.0.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ namespace rung::inline RUNG_TARGET::ptx {
 
 #if defined(__CUDACC__)
 
-/// Stores Count (1, 2, 4) matrices of 8 rows of 16 bytes. Lane 8 i + r gives the address of row r
-/// of matrix i; register i of lane l holds elements 2 (l % 4) and the next of row l / 4, or of that
-/// column if transposed.
+/// Stores Count (1, 2, 4) matrices of 8 rows of 16 bytes. Lane 8 i + r passes the address of row r
+/// of matrix i. Register i of lane l holds elements 2 (l % 4) and 2 (l % 4) + 1 of row l / 4 of
+/// matrix i (of column l / 4 if transposed).
 template <int Count, bool Transposed = false>
 __device__ __forceinline__ void store_matrix(void* row, const std::uint32_t (&from)[Count]) {
   static_assert(Count == 1 || Count == 2 || Count == 4);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor copies (cp.async.bulk.tensor, "TMA"): one thread moves a box of a tensor between global
-// and shared memory, edges and swizzle included. Compute capability 9.0. tensor_map.hpp says how
-// maps are made; boxes complete as bulk copies do (ptx/bulk_copy.hpp):
+// Tensor copies (cp.async.bulk.tensor, "TMA"): one thread copies a box of a tensor between global
+// and shared memory, with edge handling and swizzle. Compute capability 9.0. tensor_map.hpp makes
+// the maps; tensor copies complete as bulk copies do (ptx/bulk_copy.hpp):
 //
 //   ptx::mbarrier_arrive_expect(full, sizeof(tile));        // the whole box, also at the edges
 //   ptx::tensor_load(tile, map, {row, column}, full);
@@ -26,7 +26,8 @@ namespace rung::inline RUNG_TARGET::ptx {
 
 #if defined(__CUDACC__)
 
-/// The box whose first element is at[0], at[1] ...: may lie partly or wholly outside.
+/// Loads the box whose first element is at[0], at[1] ..., which may be partly or wholly outside the
+/// tensor. `barrier` counts the bytes of the whole box.
 template <int N>
 __device__ __forceinline__ void tensor_load(void* to, const TensorMap& map, const int (&at)[N],
                                             MemoryBarrier& barrier) {
@@ -65,8 +66,8 @@ __device__ __forceinline__ void tensor_load(void* to, const TensorMap& map, cons
   }
 }
 
-/// A box of 2 or 3 axes to the same place in every block of the cluster whose rank's bit is set,
-/// each block's own barrier counting what lands there.
+/// Loads a box of 2 or 3 axes to the same address in every block of the cluster whose bit is set in
+/// `ranks`; each block's own barrier counts the bytes that it receives.
 template <int N>
 __device__ __forceinline__ void tensor_load_multicast(void* to, const TensorMap& map,
                                                       const int (&at)[N], MemoryBarrier& barrier,
@@ -87,8 +88,8 @@ __device__ __forceinline__ void tensor_load_multicast(void* to, const TensorMap&
   }
 }
 
-/// A box of shared memory to global memory, as part of the thread's current group. It may hang over
-/// the tensor's ends, but not begin in front of it: no coordinate is negative.
+/// Stores a box of shared memory to global memory, as part of the thread's current group. The box
+/// may extend beyond the end of an axis, but no coordinate may be negative.
 template <int N>
 __device__ __forceinline__ void tensor_store(const TensorMap& map, const int (&at)[N],
                                              const void* from) {
@@ -126,7 +127,7 @@ __device__ __forceinline__ void tensor_store(const TensorMap& map, const int (&a
   }
 }
 
-/// Fetches the map itself, ahead of its first use. By one thread.
+/// Prefetches the map itself before its first use. One thread calls it.
 __device__ __forceinline__ void tensor_prefetch_map(const TensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }

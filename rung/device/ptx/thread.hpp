@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small PTX features of one thread or block: the lane, named barriers, approximate functions.
+// Small PTX features of a thread or block: lane index, named barriers, approximate functions.
 #pragma once
 
 #include "rung/device/device.hpp"
@@ -14,35 +14,35 @@ __device__ __forceinline__ int lane_index() {
   return lane;
 }
 
-/// Barrier `id` (1..15; 0 is __syncthreads) completes when `threads` have arrived, a multiple of
-/// 32: for parts of a block that synchronize on their own.
+/// Waits at named barrier `id` (1 to 15; 0 is __syncthreads) until `threads` threads, a multiple of
+/// 32, have arrived; synchronizes a subset of a block's warps.
 __device__ __forceinline__ void barrier_sync(int id, int threads) {
   asm volatile("barrier.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
-/// Arrives without waiting: what a producer does.
+/// Arrives at named barrier `id` without waiting, as a producer.
 __device__ __forceinline__ void barrier_arrive(int id, int threads) {
   asm volatile("barrier.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-/// Within 1 unit in the last place; subnormals count as zero.
+/// Returns 1 / value with an error of at most 1 ulp; flushes subnormals to zero.
 __device__ __forceinline__ float fast_reciprocal(float value) {
   float result;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(value));
   return result;
 }
-/// 2 to the power of value, relative error 2^-22; subnormals count as zero.
+/// Returns 2^value with a relative error of 2^-22; flushes subnormals to zero.
 __device__ __forceinline__ float fast_exp2(float value) {
   float result;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(value));
   return result;
 }
-/// The greater one; NaN when either is.
+/// Returns the maximum; NaN if either operand is NaN.
 __device__ __forceinline__ float max_or_nan(float a, float b) {
   float result;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
   return result;
 }
-/// Absolute error about 2^-11.
+/// Returns tanh(value) with an absolute error of about 2^-11.
 __device__ __forceinline__ float fast_tanh(float value) {
   float result;
   asm("tanh.approx.f32 %0, %1;" : "=f"(result) : "f"(value));

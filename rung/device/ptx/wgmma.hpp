@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// wgmma: the tensor cores of compute capability 9.0. A warpgroup (128 threads: four warps in a row)
-// multiplies 64 x K by K x N elements, operands in shared memory, sums in registers. For sm_90a.
+// wgmma: tensor core instructions of compute capability 9.0. A warpgroup (four consecutive warps)
+// multiplies 64 x K by K x N elements, with operands in shared memory and sums in registers. For
+// sm_90a.
 //
 //   float sums[N / 2];                         // N = 8, 16 ... 256, by the array's size
-//   ptx::wgmma_fence(sums);                    // ordinary code has written them
-//   for (int k = 0; k < 64; k += 16) {         // an instruction multiplies 32 bytes of K
+//   ptx::wgmma_fence(sums);                    // after ordinary accesses to sums
+//   for (int k = 0; k < 64; k += 16) {         // an instruction covers 32 bytes of K
 //     ptx::wgmma<bf16>(sums, ptx::advanced(a, 2 * k), ptx::advanced(b, 2 * k), k > 0);
 //   }
 //   ptx::wgmma_commit();
-//   ptx::wgmma_wait<0>(sums);                  // they are there; a and b may be overwritten
+//   ptx::wgmma_wait<0>(sums);                  // sums are complete; a and b may be overwritten
 //
-// It runs asynchronously: until the wait neither `sums` nor an A in registers may be touched, and
-// the array stays where it is. Operands that threads wrote themselves need fence_async_proxy()
-// (ptx/bulk_copy.hpp) by each writer before the barrier; what copies brought needs none.
+// wgmma is asynchronous: before the wait, neither `sums` nor an A in registers may be accessed or
+// moved to other registers. Operands that threads wrote to shared memory need fence_async_proxy()
+// (ptx/bulk_copy.hpp) by each writer before the barrier; operands from copies need none.
 //
 // Registers, with w = warp % 4, group = lane / 4 and t = lane % 4:
 //   D         d[i]: row 16 w + group + 8 (i / 2 % 2), column 8 (i / 4) + 2 t + i % 2
@@ -20,18 +21,18 @@
 //   A tf32    a[0]: row 16 w + group, column t; a[1]: row + 8; a[2], a[3]: column + 4
 //   A 8-bit   a[0]: row 16 w + group, columns 4 t to 4 t + 3; a[1]: row + 8; a[2], a[3]: + 16
 //
-// Operands in shared memory: B is described as N rows of K elements, so "rows" are those of M or N.
-// Nothing smaller than 16 bytes is moved by a swizzle, of W = 32, 64 or 128 bytes.
+// Operands in shared memory. B has N rows of K elements: "rows" are along M or N. A swizzle of W =
+// 32, 64 or 128 bytes permutes 16-byte chunks. `leading` and `stride` are byte offsets.
 //   K-major         row r is at r * W, swizzled, W bytes long; more bytes of K are further panels.
-//                   `stride` leads to the next 8 rows, 8 W where they are dense; `leading` means
-//                   nothing. Within a panel, along K, one advances by so many bytes.
-//   K-major, none   pieces of 8 rows by 16 bytes, dense. `leading` leads to the next along K,
-//                   `stride` along the rows.
+//                   `stride`: from 8 rows to the next 8, 8 W if dense. `leading`: ignored.
+//                   advanced() moves along K within a panel.
+//   K-major, none   dense blocks of 8 rows by 16 bytes. `leading`: to the next block along K.
+//                   `stride`: to the next block along the rows.
 //   MN-major        element (row, k) is at k * W + 2 row, swizzled, for W / 2 rows; more rows are
-//                   further panels: `leading` leads there, `stride` to the next 8 k, 8 W where they
-//                   are dense. 16-bit types only, here and below.
-//   MN-major, none  pieces of 8 k by 16 bytes (8 rows), dense. `stride` leads to the next along the
-//                   rows, `leading` along K.
+//                   further panels. `leading`: to the next panel. `stride`: from 8 k to the next 8,
+//                   8 W if dense. MN-major operands have 16-bit types.
+//   MN-major, none  dense blocks of 8 k by 16 bytes (8 rows). `stride`: to the next block along the
+//                   rows. `leading`: to the next block along K.
 // tensor_load with the same swizzle writes these layouts.
 #pragma once
 
@@ -50,7 +51,7 @@
 
 namespace rung::inline RUNG_TARGET::ptx {
 
-/// The operand type of floats of which the tensor core sees 19 bits; it truncates.
+/// Operand type of floats as tf32: the tensor core truncates them to 19 bits.
 struct tf32 {};
 
 enum class Major : std::uint8_t { k, mn };
@@ -59,13 +60,14 @@ enum class Major : std::uint8_t { k, mn };
 struct MatrixDescriptor {
   std::uint64_t bits;
 };
-/// Offsets in bytes, multiples of 16. The tile is aligned to swizzle_period(); where its rows begin
-/// within the pattern, `line` says in which of its 128-byte lines.
+/// Makes a descriptor from `leading` and `stride`, multiples of 16 bytes. The tile is aligned to
+/// swizzle_period(), except for rows that begin within the swizzle's pattern: `line` is then the
+/// index of their 128-byte line in the pattern.
 __device__ __forceinline__ MatrixDescriptor matrix_descriptor(const void* tile, Swizzle swizzle,
                                                               int leading, int stride,
                                                               int line = 0) {
   const auto field = [](std::uint32_t bytes) { return std::uint64_t{(bytes & 0x3ffffu) >> 4}; };
-  // The instruction counts swizzles from the widest.
+  // The descriptor encodes 128, 64 and 32 bytes as 1, 2 and 3.
   const std::uint64_t mode = swizzle == Swizzle::none ? 0 : 4 - static_cast<std::uint64_t>(swizzle);
   return {field(shared_address(tile)) | field(static_cast<std::uint32_t>(leading)) << 16 |
           field(static_cast<std::uint32_t>(stride)) << 32 |
@@ -80,7 +82,7 @@ __device__ __forceinline__ MatrixDescriptor advanced(MatrixDescriptor matrix, in
 struct WgmmaOptions {
   Major a = Major::k;
   Major b = Major::k;
-  bool negate_a = false;  // not of integers
+  bool negate_a = false;  // floats only
   bool negate_b = false;
 };
 
@@ -92,7 +94,7 @@ inline constexpr bool is_integer =
 template <class T>
 inline constexpr bool is_small_float = std::is_same_v<T, e4m3> || std::is_same_v<T, e5m2>;
 
-/// Combinations of operand and accumulator types.
+/// Returns whether wgmma supports the combination of types, width and options.
 template <class A, class B, class Sum, int Registers>
 constexpr bool wgmma_takes(WgmmaOptions options, bool a_in_registers) {
   constexpr bool halves =
@@ -116,7 +118,7 @@ constexpr bool wgmma_takes(WgmmaOptions options, bool a_in_registers) {
 #if defined(__CUDACC__)
 
 namespace device_detail {
-/// Keeps the compiler from moving what it does with registers across this place.
+/// Prevents the compiler from moving accesses to these registers across this point.
 template <class Sums>
 __device__ __forceinline__ void hold(Sums& sums) {
   if constexpr (std::is_array_v<Sums>) {
@@ -130,9 +132,9 @@ __device__ __forceinline__ void hold(Sums& sums) {
 }
 }  // namespace device_detail
 
-/// Orders register accesses before a wgmma. Required before the first one, and before one whose
-/// registers (sums, an A) ordinary code has accessed since: pass the array, of any rank. All
-/// threads of the warpgroup call these functions.
+/// Orders register accesses before a wgmma. Required before the first wgmma, and before a wgmma
+/// whose registers (sums, or A) ordinary code has accessed since the last one: pass their array, of
+/// any rank. All threads of the warpgroup call it.
 __device__ __forceinline__ void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
@@ -141,11 +143,11 @@ __device__ __forceinline__ void wgmma_fence(Sums& sums) {
   device_detail::hold(sums);
   wgmma_fence();
 }
-/// Makes a group of what was issued since the last call.
+/// Makes the wgmma instructions issued since the last call a group.
 __device__ __forceinline__ void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-/// Waits until at most `Pending` groups are in flight; give the array that is used next.
+/// Waits until at most `Pending` groups are in flight; pass the array of sums that is used next.
 template <int Pending>
 __device__ __forceinline__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
@@ -156,8 +158,8 @@ __device__ __forceinline__ void wgmma_wait(Sums& sums) {
   device_detail::hold(sums);
 }
 
-/// sums = a b^T, added to what they are if `accumulate`: 64 rows of a, 2 * Registers rows of b, 32
-/// bytes of each along K. Sums are int for 8-bit integers, else float.
+/// Computes a b^T for 64 rows of a and 2 * Registers rows of b, 32 bytes of each along K; adds to
+/// `sums` if `accumulate`, else overwrites them. Sums are int for 8-bit integers, else float.
 template <class A, class B = A, WgmmaOptions Options = WgmmaOptions{}, class Sum, int Registers>
 __device__ __forceinline__ void wgmma(Sum (&sums)[Registers], MatrixDescriptor a,
                                       MatrixDescriptor b, bool accumulate) {
@@ -168,7 +170,7 @@ __device__ __forceinline__ void wgmma(Sum (&sums)[Registers], MatrixDescriptor a
                                   Options.negate_a, Options.negate_b, false>>;
   WgmmaShape<2 * Registers>::template from_shared<Kind, Tail>(sums, a.bits, b.bits, accumulate);
 }
-/// Multiplies with `a` in registers.
+/// Computes the same product with `a` in registers.
 template <class A, class B = A, WgmmaOptions Options = WgmmaOptions{}, class Sum, int Registers>
 __device__ __forceinline__ void wgmma(Sum (&sums)[Registers], const std::uint32_t (&a)[4],
                                       MatrixDescriptor b, bool accumulate) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instruction of ptx/wgmma.hpp for nvcc: one for each width, because inline assembly names
-// every register of its sums by number. Types and options are text that is put into it.
+// Inline assembly of ptx/wgmma.hpp: one instruction per width N, because assembly names every
+// register of the sums by number. Types and options are inserted as text.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct tf32;
 
 namespace device_detail {
 
-/// A text that is combined at compile time.
+/// String that is concatenated at compile time.
 struct AsmText {
   char data[64] = {};
   std::size_t length = 0;
@@ -39,7 +39,7 @@ constexpr const char* wgmma_operand() {
   return ".u8";
 }
 
-/// Suffix of the instruction's name after the width ...
+/// Suffix of the instruction's name after the width: K and the types.
 template <class A, class B>
 struct WgmmaKind {
   static constexpr AsmText make() {
@@ -51,7 +51,8 @@ struct WgmmaKind {
     return text;
   }
 };
-/// ... and behind its operands: signs and, of 16-bit types in shared memory, which are MN-major.
+/// Immediate operands of the instruction: signs, and for 16-bit operands in shared memory whether
+/// they are MN-major.
 template <class A, bool TurnA, bool TurnB, bool NegateA, bool NegateB, bool FromRegisters>
 struct WgmmaTail {
   static constexpr AsmText make() {
@@ -65,7 +66,7 @@ struct WgmmaTail {
   }
 };
 
-/// Inline assembly takes arrays of characters only.
+/// Array of characters with the text, as the "C" constraint of inline assembly requires.
 template <class Text, class Index = std::make_index_sequence<Text::make().length + 1>>
 struct AsmArray;
 template <class Text, std::size_t... I>
@@ -76,7 +77,7 @@ struct AsmArray<Text, std::index_sequence<I...>> {
 template <int N>
 struct WgmmaShape;
 
-// The names of the sums, and the operands behind them, 4 registers more each time.
+// Names and constraints of the sums, each with 4 registers more than the one before.
 #define RUNG_4(letter, i) letter(d[i]), letter(d[i + 1]), letter(d[i + 2]), letter(d[i + 3])
 #define RUNG_FLOAT(register) "+f"(register)
 #define RUNG_INT(register) "+r"(register)
@@ -145,7 +146,7 @@ struct WgmmaShape;
 #define RUNG_SUMS_248(letter) RUNG_SUMS_240(letter), RUNG_4(letter, 120)
 #define RUNG_SUMS_256(letter) RUNG_SUMS_248(letter), RUNG_4(letter, 124)
 
-// p0 to p7: the numbers of the operands behind the sums.
+// p0 to p7: numbers of the operands after the sums.
 #define RUNG_WGMMA(n, letter, type, p0, p1, p2, p3, p4, p5, p6, p7)                      \
   template <class Kind, class Tail>                                                      \
   static __device__ __forceinline__ void from_shared(type(&d)[n / 2], std::uint64_t a,   \

@@ -2,18 +2,18 @@
 // All-reduce over the threads of a row with one barrier: every thread contributes a value and gets
 // the combination of all of them, in the order of warps.
 //
-//   struct Sums {                                     // what is reduced, and how
+//   struct Sums {                                     // the reduction
 //     float identity() const;
 //     float operator()(float mine, int lanes) const;  // over that many adjacent lanes
-//     float operator()(float a, float b) const;       // of two (cluster_all_reduce.hpp)
+//     float operator()(float a, float b) const;       // of two values (cluster_all_reduce.hpp)
 //   };
 //   RowValues<float>& values = shared<RowValues<float>>();
 //   sum = row_all_reduce(mine, Sums{}, values, turn);
 //   turn ^= 1;                                        // before the next row
 //
 // Shapes   a row has blockDim.x threads: a power of two up to a warp, or whole warps, at most 32.
-// Owners   all threads of the block call it; warp w's lane 0 writes of_warp[turn][w]. Two buffers
-//          alternate between successive rows, so that no warp overwrites what another still reads.
+// Owners   all threads of the block call it; lane 0 of warp w writes of_warp[turn][w]. Two buffers
+//          alternate between rows, so that no warp overwrites values that another still reads.
 // Cost     up to 32 threads: shuffles only; beyond: twice the shuffles and one barrier.
 #pragma once
 
@@ -21,13 +21,13 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// One value per warp and buffer.
+/// Double buffer of one value per warp.
 template <class Value>
 struct RowValues {
   Value of_warp[2][32];
 };
 
-/// Sums, as the reduction of row_all_reduce() and cluster_all_reduce().
+/// Sum as a reduction for row_all_reduce() and cluster_all_reduce().
 template <class Sum>
 struct RowSum {
   [[nodiscard]] __device__ __forceinline__ Sum identity() const { return 0; }

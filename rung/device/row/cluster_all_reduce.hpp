@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All-reduce over the blocks of a cluster that share a row: every warp sends its value to all
-// blocks, where a barrier in shared memory counts the bytes. Compute capability 9.0.
+// blocks, whose mbarriers count the bytes. Compute capability 9.0.
 //
 //   auto& packets = shared<ClusterPackets<float>>();
 //   const ClusterPart part(rows.length, lead, packs, width);  // this block's elements
@@ -9,11 +9,11 @@
 //   sum = cluster_all_reduce(mine, RowSum<float>{}, packets);
 //
 // Shapes   one row per cluster of up to 16 blocks, each of whole warps; a value of up to 16 bytes.
-//          One reduction per kernel.
+//          One reduction per launch.
 // Owners   warp w of block b writes packets.of_warp[b * warps + w] in every block.
-// Cost     one 16-byte st.async per warp and block, no reply. Blocks wait for each other's start
-//          only before they send; no barrier at the end, as a block with all arrivals is no longer
-//          written to.
+// Cost     one 16-byte st.async per warp and block, no reply. Blocks wait for the start of the
+//          others only before they send. No barrier at the end: once all values have arrived, no
+//          other block writes to this one.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,8 @@ struct alignas(16) ClusterPacket {
   unsigned unused[(16 - sizeof(Value)) / sizeof(unsigned)];
 };
 
-/// Aligned, so that data behind it in shared memory begin at a multiple of 128 bytes.
+/// Receive buffer of a block: one packet per warp of the cluster. Aligned, so that data after it in
+/// shared memory begin at a multiple of 128 bytes.
 template <class Value>
 struct alignas(128) ClusterPackets {
   ClusterPacket<Value> of_warp[max_blocks_per_cluster * 1024 / warp_size];
@@ -59,8 +60,8 @@ struct ClusterPart {
   }
 };
 
-/// Announces to the cluster that this block has begun and may be written to. Called after the loads
-/// have been issued.
+/// Initializes the receive buffer and signals the cluster that this block can receive. Called after
+/// the loads have been issued.
 template <class Value>
 __device__ __forceinline__ void cluster_begin(ClusterPackets<Value>& packets) {
   if (threadIdx.x == 0) {

@@ -15,8 +15,8 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// 16 bytes of elements as four 32-bit words. Held as 16-bit elements, the compiler unpacks and
-/// packs each word at every use.
+/// 16 bytes of elements as four 32-bit words. The compiler would unpack and pack an array of 16-bit
+/// elements at every use.
 using PackedWords = Pack<unsigned, 4>;
 
 template <class T>
@@ -32,7 +32,7 @@ __device__ __forceinline__ Pack<T, vector_width<T>> pack_of(const PackedWords& w
   return __builtin_bit_cast(Pack<T, vector_width<T>>, words);
 }
 
-/// Load and store the 16 aligned bytes at `p`. Streaming: data that is not touched again.
+/// Load and store the 16 aligned bytes at `p`. Streaming: data that is not accessed again.
 /// Constant: data that no kernel writes while this one runs.
 template <class T>
 __device__ __forceinline__ PackedWords load_words(const T* p) {
@@ -82,9 +82,9 @@ __device__ __forceinline__ Pack<Sum, vector_width<T>> widen(const PackedWords& w
 #endif
   return convert<Sum>(pack_of<T>(words));
 }
-/// widen() by other instructions, which the compiler does not recognize: it would keep 16-bit
-/// elements widened from one use to the next, in twice the registers. `zero` is 0, and comes with
-/// the call; a value that differs from row to row keeps this inside a loop over rows.
+/// Unpacks again by instructions that the compiler does not merge with an earlier widen(): it would
+/// keep the widened elements between two uses, in twice the registers. `zero` is 0 but unknown at
+/// compile time; a `zero` derived from the row prevents hoisting out of a loop over rows.
 template <class Sum, class T>
 __device__ __forceinline__ Pack<Sum, vector_width<T>> widen_again(const PackedWords& words,
                                                                   [[maybe_unused]] unsigned zero) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RegisterRow: a row, or a block's part of one, that a kernel loads once in 16-byte packs, holds in
-// registers and stores once.
+// RegisterRow: access to a row, or a block's part of a row, that a kernel loads once in 16-byte
+// packs, holds in registers and stores once.
 //
 //   const RegisterRow<const T, kind> in(x, length, lead_of_row<kind>(x));
 //   PackedWords read[packs];
@@ -9,8 +9,8 @@
 //   const RegisterRow<Y, kind, vector_width<T>> out(y, length, lead);
 //   for (int k = 0; k < packs; ++k) out.store(pack_index(k), results[k]);
 //
-// Shapes   contiguous rows of fewer than 2^31 elements; all tensors of a kernel are cut into packs
-//          of as many elements at the same indices.
+// Shapes   contiguous rows of fewer than 2^31 elements; pack k of every tensor of a kernel holds
+//          the same elements of the row.
 // Owners   thread t of a row owns packs t, t + threads ...; it is the only one that loads or stores
 //          them, so that a result may overwrite its operand.
 // Cost     4 registers per pack; a ragged row adds two comparisons per pack.
@@ -36,8 +36,8 @@ enum class RowKind { ragged, regular, whole };
 __device__ __forceinline__ int pack_index(int k) {
   return static_cast<int>(threadIdx.x) + k * static_cast<int>(blockDim.x);
 }
-/// Returns that index for a thread of `packs` packs. Those of a warp are contiguous in a whole row,
-/// so that every address is a constant offset from the first.
+/// Returns the index of this thread's k-th pack of `packs`. In a whole row the packs of a warp are
+/// contiguous, so that every address is a constant offset from the first.
 template <RowKind kind, int packs>
 __device__ __forceinline__ int pack_index(int k) {
   if constexpr (kind != RowKind::whole) return pack_index(k);
@@ -45,7 +45,7 @@ __device__ __forceinline__ int pack_index(int k) {
   return thread + thread / warp_size * (warp_size * (packs - 1)) + k * warp_size;
 }
 
-/// Returns how many elements the row begins behind an aligned address; 0 unless ragged.
+/// Returns the number of elements from the last aligned address to the row; 0 unless ragged.
 template <RowKind kind, class T>
 __device__ __forceinline__ int lead_of_row(const T* row) {
   return kind == RowKind::ragged ? lead_of<vector_width<T>>(row) : 0;
@@ -127,8 +127,9 @@ class RegisterRow<T, RowKind::ragged, width> {
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Returns whether every row of a tensor begins and ends at a multiple of `width` elements from an
-/// address aligned to `bytes`; true of a tensor that is absent. `rows` are the axes across them.
+/// Returns whether every row of a tensor begins and ends at a multiple of `width` elements from
+/// `first`, the first row's address, which is aligned to `bytes`. A null `first` (absent tensor)
+/// skips the check of strides. `rows` are the axes across rows.
 template <int N>
 bool rows_are_regular(const Collapsed<N>& rows, std::int64_t length, int tensor, const void* first,
                       std::int64_t width, int bytes = 16) {
@@ -143,8 +144,8 @@ bool rows_are_regular(const Rows<N>& rows, int tensor, const void* first, int wi
   return rows_are_regular(rows.others, rows.length, tensor, first, width, bytes);
 }
 
-/// Returns the packs of `width` elements that a row of tensor 0 spans: one more where rows may
-/// begin between multiples of 16 bytes.
+/// Returns the maximum number of packs of `width` elements that a row of tensor 0 spans: one more
+/// than its length requires if rows may begin between multiples of 16 bytes.
 template <int N>
 std::int64_t packs_of_row(const Rows<N>& rows, const void* first, int width) {
   bool aligned = reinterpret_cast<std::uintptr_t>(first) % 16 == 0;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// RowCut: contiguous elements at any address as a head, a middle of whole 16-byte packs and a tail,
-// and copies of them between global and shared memory. In shared memory they begin as far behind a
-// multiple of 16 bytes as in global memory, so that the middle moves by one bulk copy. Compute
+// RowCut: partition of contiguous elements at any address into a head, a middle of whole 16-byte
+// packs and a tail, with copies between global and shared memory. The addresses in shared and
+// global memory are congruent modulo 16 bytes, so that one bulk copy moves the middle. Compute
 // capability 9.0.
 //
 //   const RowCut<T> cut(x, length);
 //   if (thread == 0) cut.load_middle(stage, x, full);          // one arrival at `full`
 //   if (warp == 0) {
-//     const T edge = cut.load_edge(x, lane);                   // early: its latency is a warp's
+//     const T edge = cut.load_edge(x, lane);                   // issue early, to hide its latency
 //     ...
 //     cut.write_edge(stage, edge, lane);
 //     __syncwarp();
@@ -15,10 +15,10 @@
 //   }
 //   ptx::mbarrier_wait(full, parity);                          // element i is at cut.at(stage)[i]
 //
-// Shapes   any length, also below a pack. A stage has cut_row_bytes() bytes, from a multiple of 16
-//          bytes on.
+// Shapes   any length, also below a pack. A stage has cut_row_bytes() bytes and is aligned to 16
+//          bytes.
 // Owners   thread 0 issues the bulk copies; the lanes of one warp own the edges, up to 2 packs.
-// Cost     one load of a warp per row beside the bulk copy, whatever the alignment.
+// Cost     one load of a warp per row besides the bulk copy, for any alignment.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ template <class T>
 struct RowCut {
   static constexpr int width = vector_width<T>;
   int lead;    // elements between the last aligned address and the first element
-  int head;    // elements in front of the middle
+  int head;    // elements before the middle
   int middle;  // a multiple of `width`
   int tail;
 
@@ -45,9 +45,9 @@ struct RowCut {
         middle((length - head) / width * width),
         tail(length - head - middle) {}
 
-  /// Returns where the elements begin in a stage.
+  /// Returns the address of the first element in a stage.
   [[nodiscard]] __device__ __forceinline__ T* at(T* stage) const { return stage + lead; }
-  /// Returns the element of the head or the tail that a lane owns, or -1.
+  /// Returns the index of the element of head or tail that a lane owns, or -1.
   [[nodiscard]] __device__ __forceinline__ int edge(int lane) const {
     static_assert(2 * width <= warp_size);
     if (lane < head) return lane;
@@ -69,7 +69,7 @@ struct RowCut {
   [[nodiscard]] __device__ __forceinline__ unsigned middle_bytes() const {
     return static_cast<unsigned>(middle) * static_cast<unsigned>(sizeof(T));
   }
-  /// Announces the middle at a barrier, arrives there, and starts the copy; called by one thread.
+  /// Arrives at the barrier, expects the middle's bytes and starts their copy. One thread calls it.
   __device__ __forceinline__ void load_middle(T* stage, const T* row,
                                               ptx::MemoryBarrier& full) const {
     if (middle == 0) return ptx::mbarrier_arrive(full);
@@ -82,8 +82,8 @@ struct RowCut {
   }
 };
 
-/// Returns the bytes of a stage that holds `length` elements at any distance behind a multiple of
-/// 16 bytes; stages begin at multiples of a line of the cache.
+/// Returns the bytes of a stage for `length` elements at any offset from a multiple of 16 bytes,
+/// rounded up to a cache line.
 RUNG_HD constexpr std::int64_t cut_row_bytes(std::int64_t length, std::int64_t element) {
   return round_up(length * element + 16, std::int64_t{128});
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Few long rows cut into spans, one block each, so that they fill the device: one kernel reduces
-// every span to a value in global memory, a second one combines the values of a row and writes.
+// Partition of few long rows into spans, one block per span, to fill the device: one kernel reduces
+// every span to a value in global memory, a second kernel combines the values of a row and writes.
 //
-// Shapes   any strides. A block has a span of `across` rows: 1, or up to 32 adjacent ones, so that
-//          both memory orders are read in full sectors. Grid (spans of a row, groups of rows),
-//          block (across, row_span_threads / across); a loop over blockIdx.y covers further groups.
+// Shapes   any strides. A block has a span of `across` rows: 1, or up to 32 adjacent rows, so that
+//          row-major and column-major operands are read in full sectors. Grid (spans per row,
+//          groups of rows), block (across, row_span_threads / across); kernels loop over further
+//          groups.
 // Owners   the threads with the same threadIdx.x share a row; each of them gets its reductions.
-// Cost     the operands are read twice, from L2 the second time where they fit; two launches.
+// Cost     two loads of each operand, the second from L2 if it fits; two launches.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +24,10 @@ namespace rung::inline RUNG_TARGET {
 inline constexpr int row_span_threads = 256;
 inline constexpr int row_span_warps = row_span_threads / warp_size;
 
-/// The partition of rows into spans.
+/// Partition of rows into spans.
 struct RowSpans {
-  std::int64_t run;     // adjacent rows in succession
-  std::int64_t groups;  // of `across` rows, none of which crosses a run
+  std::int64_t run;     // rows in a run of adjacent rows
+  std::int64_t groups;  // groups of up to `across` rows, each within one run
   std::int64_t count;   // spans per row
   std::int64_t length;  // elements per span
 };
@@ -56,8 +57,8 @@ struct RowSpanValues {
   T of_warp[row_span_warps][warp_size];
 };
 
-/// Returns f over the values of the threads of a row, in each of them: lanes of a warp, then warps.
-/// f must commute; called by all threads of the block.
+/// Reduces the values of a row's threads by f, which must commute: lanes of a warp, then warps.
+/// Returns the result in each of the threads. All threads of the block call it.
 template <class T, class F>
 __device__ __forceinline__ T row_span_reduce(T value, F f, RowSpanValues<T>& values) {
   const int across = static_cast<int>(blockDim.x);
@@ -72,14 +73,14 @@ __device__ __forceinline__ T row_span_reduce(T value, F f, RowSpanValues<T>& val
   for (int warp = 1; warp < row_span_warps; ++warp) {
     value = f(value, values.of_warp[warp][threadIdx.x]);
   }
-  __syncthreads();  // the buffer may be used again
+  __syncthreads();  // the buffer can be reused
   return value;
 }
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Cuts each of `rows` rows, or groups of rows, into spans: multiples of `step` long, at most 256
-/// per row, and four blocks per SM.
+/// Partitions each of `rows` rows (or groups of rows) into spans of a multiple of `step` elements:
+/// at most 256 spans per row, and about four blocks per SM.
 inline RowSpans cut_rows(std::int64_t rows, std::int64_t length, int step, const Context& context) {
   const std::int64_t wanted =
       clamped(ceil_div(std::int64_t{4} * context.info().sms, larger(rows, std::int64_t{1})),
@@ -95,7 +96,8 @@ struct RowSpanLaunch {
   RowSpans spans;
 };
 
-/// Cuts rows into spans: four blocks per SM, each with at least `batch` elements per thread.
+/// Partitions rows into spans: about four blocks per SM, at most 512 spans per row, and at least
+/// `batch` elements per thread.
 template <int N>
 RowSpanLaunch row_spans(const Rows<N>& rows, int batch, const Context& context) {
   RowSpanLaunch launch{.across = 1, .spans = {.run = 1, .groups = 0, .count = 1, .length = 0}};
@@ -114,17 +116,17 @@ RowSpanLaunch row_spans(const Rows<N>& rows, int batch, const Context& context) 
   return launch;
 }
 
-/// The grid's second axis, which passes over further groups.
+/// Maximum extent of the grid along y; kernels loop over further groups.
 inline constexpr std::int64_t max_span_groups = 0xffff;
 
-/// Returns the facts of kernels of `threads` threads per block, whose threads make `trips` trips
+/// Returns the work of a kernel of `threads` threads per block, whose threads make `trips` trips
 /// per span.
 inline Work span_work(const RowSpans& spans, int threads, std::int64_t trips, std::string_view path,
                       int registers = 40) {
   return block_work(spans.count * smaller(spans.groups, max_span_groups), threads,
                     ceil_div(spans.groups, max_span_groups) * trips, path, registers);
 }
-/// Returns the facts of a pair of such kernels, which have `batch` loads of a thread in flight.
+/// Returns the work of a pair of such kernels with `batch` loads in flight per thread.
 template <int N>
 Work row_span_work(const Rows<N>& rows, const RowSpanLaunch& plan, int batch) {
   const std::int64_t trips = ceil_div(plan.spans.length * plan.across, batch * row_span_threads);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// AsyncTile: a block's tiles of a float operand, copied from global to shared memory by cp.async
-// one after another along k, while the block multiplies those before.
+// AsyncTile: copies a block's tiles of a float operand from global to shared memory by cp.async,
+// one after another along k, while the block multiplies earlier tiles.
 //
 //   AsyncTile<128, 8, threads, TileAccess::wide> a({data, 1, rows, pitch}, first_row);
-//   a.copy_first(stage[0], steps);                 // each thread starts its share of the copies
-//   a.copy(stage[1]);                              // of the next tile; then async_commit()
+//   a.copy_first(stage[0], steps);                 // each thread starts its part of the copies
+//   a.copy(stage[1]);                              // the next tile; then async_commit()
 //
-// A tile is [step of k][outer], a step `pitch` words behind the other. Three things keep the main
-// loop free of everything but multiply-adds and loads:
-//   - Rows and columns beyond the matrix are read from its last row or column instead: they only
-//     reach elements of C that are not written. So no bound is checked, ever.
-//   - A depth that is no multiple of the step is dealt with first: the first tile holds what is
-//     left over, zero filled, and all others are whole.
-//   - Addresses are one pointer that moves and small constant offsets.
+// A tile is [step of k][outer], with `pitch` words from one step to the next. The main loop
+// consists of multiply-adds and loads only:
+//   - Rows and columns beyond the matrix are clamped to its last row or column: they only affect
+//     elements of C that are not stored. No bounds are checked.
+//   - The remainder of the depth comes first: the first tile holds it, zero filled, and all other
+//     tiles are whole.
+//   - Addresses are one moving pointer plus small constant offsets.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// Modes of copying an operand's tile. wide: four neighbors along m (A) or n (B) an instruction,
-/// 16-byte aligned. along_depth: one element, k is the contiguous axis. any: one element, whatever
-/// the strides and the alignment, which costs address arithmetic.
+/// Copy modes of an operand's tile. wide: four neighbors along m (A) or n (B) per instruction,
+/// 16-byte aligned. along_depth: one element per instruction, k is the contiguous axis. any: one
+/// element per instruction, any strides and alignment, which costs address arithmetic.
 enum class TileAccess { any, along_depth, wide };
 
-/// An operand in global memory: `outer` is the axis it shares with C.
+/// An operand in global memory; `outer` is its axis along m (A) or n (B).
 struct TileOperand {
   const float* data;
   std::int64_t outer_stride;
@@ -46,18 +46,18 @@ class AsyncTile {
 
   const float* from_;         // this thread's first element of the next tile
   std::int64_t tile_stride_;  // elements from a tile to the next
-  // From the first element to the i-th, in elements: an array, because clamping makes the distances
-  // uneven; for wide copies, which only walk along the steps, one distance.
+  // Offset of the i-th element from the first, in elements: an array, because clamping makes the
+  // distances uneven; one distance for wide copies, which advance along the steps only.
   static constexpr int offsets = access == TileAccess::wide ? 1 : count;
   int offset_[offsets];
-  int to_;         // place of the first element in the tile
-  int to_stride_;  // from there to the i-th, times i
+  int to_;         // index of the first element in the tile
+  int to_stride_;  // from one element of this thread to its next
   int step_;       // step of the first element
   int step_stride_;
 
  public:
-  /// Elements from a step to the next in shared memory. Single elements may arrive along k, a step
-  /// a lane: four words of padding then put the lanes in different banks.
+  /// Elements from a step to the next in shared memory. Single elements may be copied along k, one
+  /// step per lane: four words of padding then put the lanes in different banks.
   static constexpr int pitch = Extent + (access == TileAccess::wide ? 0 : 4);
   static constexpr int elements = Steps * pitch;
 
@@ -67,8 +67,8 @@ class AsyncTile {
         access == TileAccess::along_depth ? 1 : static_cast<int>(operand.depth_stride);
     tile_stride_ = std::int64_t{Steps} * depth_stride;
     if constexpr (access == TileAccess::wide) {
-      // Memory holds whole groups - the extent is a multiple of four, or lines are longer -
-      // so that a clamped group is still aligned.
+      // The extent is a multiple of four, or the pitch of lines covers the last group: a clamped
+      // group is aligned and readable.
       constexpr int groups = Extent / width;
       const std::int64_t left = ceil_div(operand.outer_extent, width) * width - first;
       const int outer = thread % groups * width;
@@ -80,8 +80,8 @@ class AsyncTile {
       to_ = step_ * pitch + outer;
       to_stride_ = step_stride_ * pitch;
     } else {
-      // Lanes run along whichever axis is contiguous. Known while compiling, it leaves one constant
-      // a copy of all these numbers.
+      // Lanes run along the contiguous axis. If `access` fixes it at compile time, each copy's
+      // offset reduces to one constant.
       const bool along_depth =
           access == TileAccess::along_depth || operand.depth_stride <= operand.outer_stride;
       const int outer = along_depth ? thread / Steps : thread % Extent;
@@ -111,7 +111,7 @@ class AsyncTile {
     from_ += tile_stride_;
   }
 
-  /// Copies a tile that has only its first `steps`; the others become zero.
+  /// Starts copying a tile of which only the first `steps` steps exist; the others become zero.
   __device__ __forceinline__ void copy_first(float* tile, int steps) {
 #pragma unroll
     for (int i = 0; i < count; ++i) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The epilogue of a matrix product: from sums to C = act(alpha sum + beta C + bias) + residual.
+// The epilogue of a matrix product: computes C = act(alpha sum + beta C + bias) + residual from the
+// sums.
 //
-// The calls describe C by a product P, as gemm's Product is: types Out and Sum; views of matrices x
-// rows x columns c, bias and residual (without data: none); alpha, beta, activation; m(), n().
+// A product P describes C, such as gemm's Product: types Out and Sum; views c, bias and residual of
+// matrices x rows x columns (no data: absent); alpha, beta, activation; m(), n().
 //
 //   finish(p, matrix, row, column, sum);           // a thread writes one element
 //   finish_tile<4>(p, matrix, sums, row, column);  // a thread writes its tile, four at a time
@@ -16,7 +17,8 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// activate(), and relu of sums modulo 2^32, which stand for signed ones.
+/// Returns activation(value). Unsigned sums represent signed ones modulo 2^32 and support relu
+/// only.
 template <class Out, class Sum>
 __device__ Sum activated(Activation activation, Sum value) {
   if constexpr (std::is_unsigned_v<Sum>) {
@@ -26,7 +28,7 @@ __device__ Sum activated(Activation activation, Sum value) {
   }
 }
 
-/// Returns whether C is alpha times the sums, and no more.
+/// Returns whether the epilogue is C = alpha sum, without beta, bias, residual and activation.
 template <class P>
 __device__ bool is_plain(const P& p) {
   return p.beta == 0 && p.bias.data == nullptr && p.residual.data == nullptr &&
@@ -40,27 +42,28 @@ __device__ void finish(const P& p, int batch, std::int64_t row, std::int64_t col
   using Sum = typename P::Sum;
   auto& c = p.c(batch, row, column);
   Sum value = p.alpha * sum;
-  if (p.beta != 0) value += p.beta * convert<Sum>(c);  // else C is not read: it may hold NaN
+  if (p.beta != 0) value += p.beta * convert<Sum>(c);  // C is not read if beta = 0: it may be NaN
   if (p.bias.data != nullptr) value += convert<Sum>(p.bias(batch, row, column));
   value = activated<typename P::Out>(p.activation, value);
   if (p.residual.data != nullptr) value += convert<Sum>(p.residual(batch, row, column));
   c = convert<typename P::Out>(value);
 }
 
-/// Returns whether Group neighboring columns of C can be written by one wide store wherever a tile
-/// starts: the same answer for the whole grid.
+/// Returns whether one vector store can write Group neighboring columns of C, from any multiple of
+/// Group on; the same for the whole grid.
 template <int Group, class P>
 __device__ bool takes_wide_stores(const P& p) {
   return p.c.strides[2] == 1 && p.c.strides[1] % Group == 0 && p.c.strides[0] % Group == 0 &&
          is_wide_aligned<typename P::Out, Group>(p.c.data);
 }
 
-/// Writes the Rows x Columns sums of one thread, of which groups of Group are adjacent in C.
-/// row(i) and column(j) give the place of sums[i][j]; column is asked only for multiples of Group.
+/// Writes the Rows x Columns sums of one thread. row(i) and column(j) return the row and column of
+/// sums[i][j] in C; column() is called for multiples of Group only, and groups of Group columns are
+/// adjacent in C.
 ///
-/// The loop over rows is rolled on purpose. Unrolled, every element would carry its own copy of
-/// every activation, tens of thousands of instructions; rolled, choosing a row of registers costs
-/// some hundred moves a thread, which a single step along k outweighs.
+/// The loop over rows is rolled on purpose. Unrolled, every element has its own copy of every
+/// activation, tens of thousands of instructions. Rolled, selecting a row of registers costs some
+/// hundred moves per thread, less than one step along k.
 template <int Group, int Rows, int Columns, class P, class Row, class Column>
 __device__ void finish_tile(const P& p, int batch, const typename P::Sum (&sums)[Rows][Columns],
                             Row row, Column column) {

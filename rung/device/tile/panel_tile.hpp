@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// PanelTile: rows of a matrix of 16-bit elements in shared memory, as the copy engine loads and
-// stores them and as wgmma multiplies them along either axis. Compute capability 9.0.
+// PanelTile: tile of 16-bit elements in shared memory, in a layout that the copy engine loads and
+// stores and that wgmma multiplies along either axis. Compute capability 9.0.
 //
-// Shapes   Rows x Columns in panels of 64 columns, 128 bytes of a row in each ("128-byte swizzle":
-//          16-byte chunk c of row r is at place c ^ (r % 8)); panels follow each other. Rows and
-//          columns that the tensor does not have are zero. The same tile is a K-major operand where
-//          the product runs along its columns (Q K^T) and MN-major where along its rows (P V).
+// Shapes   Rows x Columns in panels of 64 columns (128 bytes per row, "128-byte swizzle": 16-byte
+//          chunk c of row r is stored at chunk c ^ (r % 8)), one panel after another. Rows and
+//          columns outside the tensor are zero. The same tile is a K-major operand of products
+//          along its columns (Q K^T) and an MN-major operand of products along its rows (P V).
 // Owner    the caller: `bytes`, aligned to 1024.
 // Cost     one TMA instruction per panel; operands and stmatrix without bank conflicts.
 //
@@ -57,23 +57,24 @@ struct PanelTile {
     return swizzled<Swizzle::bytes_128>(row * line + column * 2);
   }
 
-  /// The operand whose rows are M or N, from first_row on (a multiple of 8), at the 16 columns of
-  /// an instruction.
+  /// Returns the descriptor of the operand whose rows are M or N, from first_row on (a multiple of
+  /// 8), and whose columns [16 step, 16 step + 16) are K.
   static __device__ __forceinline__ ptx::MatrixDescriptor along_columns(const unsigned char* tile,
                                                                         int first_row, int step) {
     constexpr int steps = panel_columns / 16;
     return ptx::advanced(ptx::matrix_descriptor(tile, Swizzle::bytes_128, panel_bytes, pattern),
                          first_row * line + step / steps * panel_bytes + step % steps * 32);
   }
-  /// The operand whose columns are N, at the 16 rows of an instruction.
+  /// Returns the descriptor of the operand whose columns are N and whose rows [16 step, 16 step +
+  /// 16) are K.
   static __device__ __forceinline__ ptx::MatrixDescriptor along_rows(const unsigned char* tile,
                                                                      int step) {
     return ptx::advanced(ptx::matrix_descriptor(tile, Swizzle::bytes_128, panel_bytes, pattern),
                          step * 16 * line);
   }
 
-  /// Zeroes rows from first_row on, by `threads` threads of which this is number `thread`; behind
-  /// it come a fence_async_proxy() of each and a barrier.
+  /// Zeroes rows from first_row on; thread `thread` of `threads` calls it. Afterwards each thread
+  /// calls fence_async_proxy(), and a barrier follows.
   static __device__ __forceinline__ void clear_rows(unsigned char* tile, int first_row, int thread,
                                                     int threads) {
     const int chunks = (Rows - first_row) * (line / 16);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Raster: the tiles of a matrix product, numbered: those of C, of every matrix of a batch and every
-// slice of k. The order keeps operands in L2: going down `band` rows of tiles before along them,
-// those in flight at one time share rows of A and columns of B.
+// Raster: order of the tiles of a matrix product, over C, the matrices of a batch and the slices of
+// k. Within a band of `band` rows of tiles the order is column by column, so that tiles in flight
+// share rows of A and columns of B, which stay in L2.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// The tile's row and column in units of tiles, its matrix of the batch, its slice of k.
+/// A unit of work: row and column in units of tiles, matrix of the batch, slice of k.
 struct TileWork {
   int row, column, batch, slice;
 };
@@ -22,10 +22,10 @@ struct Raster {
   int batch;
   int slices;
   int band;       // rows of tiles
-  int whole = 0;  // so many tiles, the first, are not sliced
+  int whole = 0;  // the first `whole` tiles are not sliced
 
   [[nodiscard]] RUNG_HD int tiles() const { return down * along * batch; }
-  /// The works: tiles that are not sliced, then slice behind slice of all others.
+  /// Returns the number of units: whole tiles, then all other tiles slice by slice.
   [[nodiscard]] RUNG_HD int total() const { return whole + (tiles() - whole) * slices; }
   [[nodiscard]] __device__ TileWork at(int number) const {
     int slice = 0;
@@ -43,8 +43,8 @@ struct Raster {
   }
 };
 
-/// Rows of tiles for a band such that the part of C that is worked on at a time is about a square,
-/// which needs the least of A and B for its size. `at_once`: tiles.
+/// Returns the rows of tiles per band that make the part of C in flight (`at_once` tiles) about a
+/// square, which needs the least of A and B for its size.
 inline int raster_band(std::int64_t at_once, int tile_rows, int tile_columns) {
   const double band = std::sqrt(static_cast<double>(at_once) * tile_columns / tile_rows);
   return larger(static_cast<int>(band + 0.5), 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RegisterTile: how the threads of a block share the sums of a tile of C - block, warp, thread -
-// and the words of the products: fragments from shared memory, outer products in registers.
+// RegisterTile: partition of a tile of C among the warps and threads of a block, with fragment
+// loads from shared memory and outer products in registers.
 //
 //   constexpr TileShape shape{.rows = 128, .columns = 256, .steps = 8, ...};
 //   using Tile = RegisterTile<shape>;
@@ -16,12 +16,12 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// The calling thread's number in its block.
+/// Returns the index of the calling thread in its block.
 __device__ inline int thread_index() {
   return static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
 }
 
-/// Count values as groups of four, `Apart` words between the groups' starts.
+/// Loads Count values in groups of four, with `Apart` words from one group to the next.
 template <int Count, int Apart>
 __device__ void load_fragment(float (&fragment)[Count], const float* from) {
   constexpr int group = 4;
@@ -33,9 +33,9 @@ __device__ void load_fragment(float (&fragment)[Count], const float* from) {
   }
 }
 
-/// sums += a b', a column of A's tile times a row of B's: Rows x Columns multiply-adds from
-/// Rows + Columns values, all in registers. There and back: odd rows are done from the last column
-/// to the first, so that two neighboring multiply-adds always share an operand.
+/// Computes the outer product sums += a b', a column of A's tile times a row of B's, in registers.
+/// ThereAndBack: serpentine order, odd rows from the last column to the first, so that successive
+/// multiply-adds always share an operand.
 template <bool ThereAndBack = false, int Rows, int Columns, class Sum>
 __device__ void multiply_add(Sum (&sums)[Rows][Columns], const Sum (&a)[Rows],
                              const Sum (&b)[Columns]) {
@@ -49,14 +49,14 @@ __device__ void multiply_add(Sum (&sums)[Rows][Columns], const Sum (&a)[Rows],
   }
 }
 
-/// Tile sizes of a kernel, and who makes what of it.
+/// Tile sizes of a kernel's blocks, warps and threads.
 struct TileShape {
-  int rows, columns, steps;     // of the block's tile
-  int warp_rows, warp_columns;  // of a warp's part of it
+  int rows, columns, steps;     // per block
+  int warp_rows, warp_columns;  // per warp
   int thread_rows, thread_columns;
   int stages;      // tiles in shared memory: one in use, the others in flight
-  int blocks;      // wanted on an SM
-  int groups = 1;  // of warps that make the whole tile, each of its share of every tile's steps
+  int blocks;      // per SM, for __launch_bounds__
+  int groups = 1;  // groups of warps; each computes the whole tile over its part of the steps
 
   [[nodiscard]] constexpr int warps_down() const { return rows / warp_rows; }
   [[nodiscard]] constexpr int warps_along() const { return columns / warp_columns; }
@@ -70,11 +70,12 @@ struct TileShape {
 template <TileShape shape>
 struct RegisterTile {
   static_assert(shape.lanes_down() * shape.lanes_along() == 32, "a warp has 32 lanes");
-  static constexpr int group = 4;  // neighboring rows, or columns, of a thread
+  static constexpr int group = 4;  // adjacent rows, or columns, per thread
   using Sums = float[shape.thread_rows][shape.thread_columns];
 
-  /// Place in the block's tile of the calling thread's element (i, j). A warp's lanes are side by
-  /// side in groups of four, so that its reads of a fragment touch every bank once.
+  /// row(i) and column(j) return the position of the calling thread's element (i, j) in the block's
+  /// tile. Adjacent lanes own adjacent groups of four, so that fragment loads have no bank
+  /// conflicts.
   static __device__ __forceinline__ int row(int i) {
     const int warp = group_thread() / 32 % shape.warps_down();
     const int lane = thread_index() % 32 / shape.lanes_along();
@@ -86,7 +87,8 @@ struct RegisterTile {
     return warp * shape.warp_columns + (j / group * shape.lanes_along() + lane) * group + j % group;
   }
 
-  /// Share of the steps that the calling thread makes, and its number among those that make it.
+  /// group_number() returns the index of the calling thread's group of warps; group_thread()
+  /// returns the thread's index in the group.
   static __device__ __forceinline__ int group_number() {
     return shape.groups == 1 ? 0 : thread_index() / shape.group_threads();
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warp roles of wgmma kernels: a producer warpgroup, of which one thread fetches tiles, and two
-// consumer warpgroups that multiply 64 rows of the tile each. Here are sizes, set-up and the walk
-// over tiles; the loops of both roles stand in the kernels. A Job has maps a and b, a raster
-// (raster.hpp), k_tiles and tiles_of_slice(), as gemm's TensorJob.
+// Warp roles of wgmma kernels: a producer warpgroup, one thread of which loads tiles, and two
+// consumer warpgroups, which multiply 64 rows of the tile each. This header has the sizes, the
+// setup and the loop over tiles; the kernels have the main loops of the roles. A Job has maps a and
+// b, a raster (raster.hpp), k_tiles, slice_tiles and tiles_of_slice(), as gemm's TensorJob.
 #pragma once
 
 #include "rung/device/ptx/cluster.hpp"
@@ -16,21 +16,21 @@ namespace rung::inline RUNG_TARGET {
 
 constexpr int consumer_groups = 2;
 constexpr int consumer_warps = 4 * consumer_groups;
-constexpr int producer_threads = 128;  // the block's first
+constexpr int producer_threads = 128;  // the first of the block
 constexpr int role_threads = producer_threads + 32 * consumer_warps;
-// 128 * 40 + 256 * 232 are the 168 * 384 registers that the block starts with.
+// 128 * 40 + 256 * 232 = 168 * 384, the registers that the block starts with.
 constexpr int producer_registers = 40;
 constexpr int consumer_registers = 232;
 
-/// A stage of the ring: 128 bytes of k of both operands.
+/// A stage of the ring: tiles of A and B, 128 bytes along k.
 template <int Rows, int Columns>
 struct alignas(1024) TileStage {
   unsigned char a[Rows * 128];
   unsigned char b[Columns * 128];
 };
 
-/// Loads a tile of B into a stage. Blocks of a cluster that share B each load their part of it for
-/// all of them.
+/// Loads a tile of B into a stage. If the blocks of a cluster share B, each block multicasts its
+/// part of the tile to all of them.
 template <class TileB>
 __device__ __forceinline__ void load_shared(unsigned char* stage, const TensorMap& map, int batch,
                                             int column, int k, ptx::MemoryBarrier& full) {
@@ -42,7 +42,7 @@ __device__ __forceinline__ void load_shared(unsigned char* stage, const TensorMa
   }
 }
 
-/// The calling warp has read the stage: tells the producers of all blocks that fill it.
+/// Releases a stage that the calling warp has read, to the producers of all blocks that fill it.
 template <class TileB, class Ring>
 __device__ __forceinline__ void release_stage(Ring& ring, int stage) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -53,17 +53,17 @@ __device__ __forceinline__ void release_stage(Ring& ring, int stage) {
   }
 }
 
-/// A block's tile of C, or of a slice of k.
+/// Tile of C that a block computes, in full or over a slice of k.
 struct BlockTile {
-  int batch;                // the operands' matrix
-  int matrix;               // C's: partial sums lie slice behind slice, as a longer batch
-  int row, column;          // its first
-  int first_step, k_tiles;  // tiles of k
-  int part;                 // its number among the slices of tiles; negative: a whole tile
+  int batch;                // matrix of the operands
+  int matrix;               // matrix of C; slices of partial sums are stored as a longer batch
+  int row, column;          // first element of the tile
+  int first_step, k_tiles;  // first tile along k and number of tiles
+  int part;                 // index among all slices of tiles; negative: a whole tile
 };
 
-/// Calls body(BlockTile) for every gridDim.x-th tile. Where a cluster's blocks share B, they have
-/// tiles one below the other, and the raster counts such columns of tiles.
+/// Calls body(BlockTile) for every gridDim.x-th tile. If a cluster's blocks share B, they compute
+/// vertically adjacent tiles, and a unit of the raster is such a column of tiles.
 template <class TileA, class TileB, class Job, class Body>
 __device__ __forceinline__ void for_each_tile(const Job& job, const Body& body) {
   constexpr int blocks = TileB::parts;
@@ -83,10 +83,11 @@ __device__ __forceinline__ void for_each_tile(const Job& job, const Body& body) 
   }
 }
 
-/// Sets up the ring's barriers, for all blocks of the cluster that shares B. By all threads.
+/// Initializes the ring's barriers and synchronizes the block, or the cluster if its blocks share
+/// B. All threads call it.
 template <class TileB, class Layout, class Job>
 __device__ __forceinline__ void set_up_roles(Layout& layout, const Job& job) {
-  ptx::let_next_grid_start();  // what adds up slices is set up meanwhile
+  ptx::let_next_grid_start();  // the kernel that adds the slices
   if (threadIdx.x == 0) {
     if constexpr (requires { layout.arrivals; }) {
       for (auto& arrivals : layout.arrivals) arrivals.init();
@@ -96,13 +97,13 @@ __device__ __forceinline__ void set_up_roles(Layout& layout, const Job& job) {
     ptx::tensor_prefetch_map(job.b);
   }
   if constexpr (TileB::parts > 1) {
-    ptx::cluster_sync();  // the barriers of all blocks are there
+    ptx::cluster_sync();  // the barriers of all blocks are initialized
   } else {
     __syncthreads();
   }
 }
 
-/// Prefetches what the epilogue of a tile adds to it, by the producer's warp.
+/// Prefetches C and the residual for the epilogue of a tile, into L2. A producer warp calls it.
 template <class TileA, class TileB, class Job>
 __device__ __forceinline__ void prefetch_addends_of(const Job& job, const BlockTile& tile) {
   if (tile.first_step != 0) return;
@@ -110,7 +111,7 @@ __device__ __forceinline__ void prefetch_addends_of(const Job& job, const BlockT
                    TileB::rows);
 }
 
-/// The number of a consumer's warp among the block's; four are a group.
+/// Returns the index of the calling warp among the consumer warps; four warps are a warpgroup.
 __device__ __forceinline__ int consumer_warp() {
   return static_cast<int>(threadIdx.x - producer_threads) / 32;
 }

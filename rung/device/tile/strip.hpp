@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The epilogue of tensor-core kernels. The sums of a warp are 16 rows of C, scattered over its
-// lanes as the instructions leave them (D of mma m16n8 and of wgmma alike): with group = lane / 4
-// and t = lane % 4, sums[i] is row group + 8 (i / 2 % 2), column 8 (i / 4) + 2 t + i % 2. They go
-// to C by way of 2 KiB of shared memory per warp, in pieces of 16 x 32, so that a lane finishes
-// four neighbors and a row's lanes touch contiguous memory.
+// The epilogue of tensor-core kernels. The sums of a warp are 16 rows of C, distributed over its
+// lanes as D of mma m16n8 and of wgmma: with group = lane / 4 and t = lane % 4, sums[i] is in row
+// group + 8 (i / 2 % 2), column 8 (i / 4) + 2 t + i % 2. The warp transposes pieces of 16 x 32
+// through 2 KiB of shared memory, so that a lane finishes four neighbors and the lanes of a row
+// access contiguous memory.
 //
 //   finish_strip<Columns>(p, stage, matrix, first_row, first_column,
 //                         [&](int i) { return sums[i]; });
@@ -21,15 +21,15 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// Shared memory of a warp for its strip. Aligned, because the pieces are swizzled.
+/// Shared memory of a warp for one piece of its strip; aligned to the swizzle's pattern.
 struct alignas(1024) StripStage {
   static constexpr int rows = 16;
   static constexpr int columns = 32;
   unsigned char bytes[rows * columns * 4];
 };
 
-/// 0, of which the compiler does not know it: what is computed from it in a loop is not kept in
-/// registers from one round to the next.
+/// Returns a 0 that is opaque to the compiler: values computed from it in a loop are not hoisted
+/// out of the loop, which would occupy registers.
 __device__ __forceinline__ int zero_anew() {
   int zero = 0;
 #if defined(__CUDACC__)
@@ -38,37 +38,38 @@ __device__ __forceinline__ int zero_anew() {
   return zero;
 }
 
-/// The calling thread's lane, likewise: places that are derived of it are not kept in registers
-/// along the products of a tile.
+/// Returns the calling thread's lane, opaque to the compiler: addresses derived from it are not
+/// kept in registers during the main loop.
 __device__ __forceinline__ int lane_anew() {
   return static_cast<int>(threadIdx.x) % 32 + zero_anew();
 }
 
-/// Returns whether groups of four that begin at multiples of four lie whole in aligned memory.
+/// Returns whether all groups of four columns from multiples of four on are contiguous and aligned
+/// for vector access.
 template <class T>
 __device__ bool has_wide_groups(const View<T, 3>& matrix) {
   return matrix.strides[2] == 1 && matrix.strides[1] % 4 == 0 && matrix.strides[0] % 4 == 0 &&
          is_wide_aligned<std::remove_const_t<T>, 4>(matrix.data);
 }
 
-/// A lane's part of a piece of 16 x Width elements, all of it at each step, so that a warp
-/// has more to do than to wait for one element's chain of instructions: where C has wide groups,
-/// Width / 8 of them, else elements of a column.
+/// A lane's elements of a piece of 16 x Width elements. Each step processes all of them, for
+/// instruction-level parallelism. They are Width / 8 groups of four if C has wide groups, else
+/// elements of one column.
 template <class P, int Width>
 class LaneShare {
   using Out = typename P::Out;
   using Sum = typename P::Sum;
   static constexpr int count = StripStage::rows * Width / 32;
   static constexpr int groups_along = Width / 4;
-  static constexpr int rows_apart = 32 / groups_along;  // of a lane's groups
+  static constexpr int rows_apart = 32 / groups_along;  // rows between a lane's groups
   static constexpr int lines = count / 4;
 
   const P& p_;
   bool wide_, wide_bias_, wide_residual_;
 
  public:
-  /// Raw, several a register where they have 16 bits: what is unpacked is waited for, so that loads
-  /// would not be in flight together.
+  /// Elements as loaded, not unpacked (two 16-bit elements per register): unpacking would wait for
+  /// each load, so that loads would not overlap.
   struct Elements {
     RawPack<Out, 4> line[lines];
   };
@@ -91,7 +92,7 @@ class LaneShare {
         wide_bias_(wide_ && has_wide_groups(p.bias)),
         wide_residual_(wide_ && has_wide_groups(p.residual)) {}
 
-  /// Starts loading what takes longest to come: C, else residual.
+  /// Starts loading C if beta is not 0, else the residual.
   __device__ __forceinline__ void load(Elements& early, const Place& place) const {
     if (p_.beta != 0) {
       load(early, p_.c, wide_, place);
@@ -100,7 +101,8 @@ class LaneShare {
     }
   }
 
-  /// sums: where the sum at a row and a column of the piece is.
+  /// Finishes and stores the lane's elements. sums(row, column) returns a pointer to a sum of the
+  /// piece; `early` holds the elements that load() has started to load.
   template <class Sums>
   __device__ __forceinline__ void finish(const Sums& sums, Elements& early,
                                          const Place& place) const {
@@ -140,7 +142,7 @@ class LaneShare {
   }
 
  private:
-  /// body(i, the i-th element)
+  /// Calls body(i, element i) for all elements.
   template <class Body>
   static __device__ __forceinline__ void for_each(const Elements& elements, const Body& body) {
 #pragma unroll
@@ -222,10 +224,10 @@ class LaneShare {
   }
 };
 
-/// Finishes a warp's 16 x Columns elements of C from (first_row, first_column) on; sums(i) gives
-/// the calling lane's i-th of Columns / 2. All lanes call. The loop over pieces is rolled:
-/// unrolled, each would carry its own copy of every activation. Width: of a piece; 16 where sums
-/// leave few registers.
+/// Finishes a warp's 16 x Columns elements of C from (first_row, first_column) on; sums(i) returns
+/// the i-th of the calling lane's Columns / 2 sums. All lanes call it. The loop over pieces is
+/// rolled: unrolled, each piece has its own copy of every activation. Width: columns of a piece; 16
+/// for kernels whose sums leave few registers.
 template <int Columns, int Width = StripStage::columns, class P, class Sums>
 __device__ __forceinline__ void finish_strip(const P& p, StripStage& stage, int batch,
                                              int first_row, int first_column, const Sums& sums) {
@@ -242,13 +244,13 @@ __device__ __forceinline__ void finish_strip(const P& p, StripStage& stage, int 
   typename Share::Elements early = {};
 #pragma unroll 1
   for (int piece = 0; piece < Columns / width; ++piece) {
-    // They arrive while the sums change hands.
+    // The loads of `early` overlap with the exchange of sums through shared memory.
     const int zero = zero_anew();
     const int lane = lane_anew();
     const typename Share::Place place{batch + zero, first_row + zero, first_column + piece * width,
                                       lane};
     share.load(early, place);
-    __syncwarp();  // the piece before has been read
+    __syncwarp();  // all lanes have read the previous piece
 #pragma unroll
     for (int candidate = 0; candidate < Columns / width; ++candidate) {
       if (candidate != piece) continue;
@@ -266,8 +268,9 @@ __device__ __forceinline__ void finish_strip(const P& p, StripStage& stage, int 
   }
 }
 
-/// Has what the epilogue will read of a tile of C and residual brought to L2, while the tile's
-/// products are made. By a warp; `bytes` of an element. Rolled loops: the warp has few registers.
+/// Prefetches a tile of C and of the residual, if the epilogue reads them, into L2 during the main
+/// loop. One warp calls it; an element has `bytes` bytes. Loops are rolled, as the warp has few
+/// registers.
 template <class P>
 __device__ __forceinline__ void prefetch_addends(const P& p, int bytes, int batch, int first_row,
                                                  int first_column, int rows, int columns) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The epilogue of strip.hpp where nothing but alpha stands between sums and C, and the copy engine
-// may write C: a warp puts 16 rows by 128 bytes of C into shared memory and goes on with the next
-// while the engine stores them. Compute capability 9.0.
+// The epilogue C = alpha sum by the copy engine, for C that a tensor map supports: a warp writes 16
+// rows by 128 bytes of C to shared memory and continues with the next box while the engine stores
+// the first. Compute capability 9.0.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,22 @@ namespace rung::inline RUNG_TARGET {
 template <class Out>
 constexpr int strip_box[3] = {1, StripStage::rows, 128 / static_cast<int>(sizeof(Out))};
 
-/// Two per warp: one is filled while the other is stored. One of them also serves finish_strip.
+/// Double buffer of a warp: one box is filled while the other is stored. finish_strip() can use one
+/// of them.
 struct StripBoxes {
   StripStage box[2];
 
-  /// Waits until the engine has read all boxes. Lane 0 calls it before its thread ends.
+  /// Waits until the engine has read all boxes. Lane 0 calls it before it exits.
   static __device__ __forceinline__ void drain() { ptx::bulk_wait_read<0>(); }
 };
 
-/// Puts 16 rows by 128 bytes of `alpha` times the sums into a box; sums(i) as in finish_strip, from
-/// the box's first column on.
+/// Writes 16 rows by 128 bytes of `alpha` times the sums to a box; sums(i) as in finish_strip(),
+/// from the box's first column on.
 template <class Out, class Factor, class Sums>
 __device__ __forceinline__ void fill_box(StripStage& box, Factor alpha, const Sums& sums) {
   const int lane = lane_anew();
   if constexpr (sizeof(Out) == 2) {
-    // 16 x 16 elements an instruction: lane 8 i + r tells where row r of its 8 x 8 matrix i is.
+    // 16 x 16 elements per instruction: lane 8 i + r passes the address of row r of 8 x 8 matrix i.
     const int row = lane % 16;
 #pragma unroll
     for (int block = 0; block < 4; ++block) {
@@ -60,8 +61,8 @@ __device__ __forceinline__ void fill_box(StripStage& box, Factor alpha, const Su
   }
 }
 
-/// Stores a warp's 16 x Columns elements of C from (first_row, first_column) on, as far as they
-/// exist. All lanes call; `turn` tells which box is next and lives as long as the warp.
+/// Stores a warp's 16 x Columns elements of C from (first_row, first_column) on, clipped to `rows`
+/// x `columns`. All lanes call it; `turn` is the index of the next box and persists between calls.
 template <class Out, int Columns, class Factor, class Sums>
 __device__ __forceinline__ void store_strip(const TensorMap& c, StripBoxes& boxes, int& turn,
                                             Factor alpha, int matrix, int first_row,
@@ -77,7 +78,7 @@ __device__ __forceinline__ void store_strip(const TensorMap& c, StripBoxes& boxe
     if (column >= columns) break;
     StripStage& box = boxes.box[turn];
     turn ^= 1;
-    if (leads) ptx::bulk_wait_read<1>();  // the store before the last one has read this box
+    if (leads) ptx::bulk_wait_read<1>();  // the earlier store from this box has read it
     __syncwarp();
     fill_box<Out>(box, alpha, [&](int i) { return sums(piece * (width / 2) + i); });
     ptx::fence_async_proxy();
