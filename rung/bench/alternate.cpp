@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounds of interleaved samples, and ratios within rounds.
+// Interleaved timing in rounds, and speedups within rounds.
 #include "rung/bench/alternate.hpp"
 
 #include <algorithm>
@@ -89,7 +89,7 @@ void alternate(const std::vector<Contender>& contenders, const Plan& plan,
   }
   for (int round = 0; round < plan.rounds; ++round) {
     // Each round starts with the next version, and odd rounds run backward, so that no version
-    // always follows the same other version, whose data then fills the caches.
+    // always runs after the same other version, whose data fills the caches.
     const std::size_t count = contenders.size();
     const std::size_t start = static_cast<std::size_t>(round) % std::max<std::size_t>(count, 1);
     for (std::size_t turn = 0; turn < count; ++turn) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timing several versions of one thing against each other. Machines drift - clocks, neighbors,
-// temperature - so versions are not timed one after another but in rounds: each round times every
-// version once, starting with a different one each time, and ratios are taken within a round.
+// Interleaved timing of several versions. Machines drift (clocks, temperature, other processes), so
+// versions are timed in rounds: each round times every version once, starting with a different
+// version, and speedups are computed within rounds.
 #pragma once
 
 #include <functional>
@@ -10,24 +10,24 @@
 
 namespace rung::bench {
 
-/// One version. run(n) does the work n times in a row and returns when it is done.
+/// A version to be timed. run(n) runs the work n times and returns when it has completed.
 struct Contender {
   std::function<void(long repeats)> run;
 };
 
 struct Plan {
   int rounds = 15;
-  /// A sample is made of so many repeats that it takes at least this long: shorter ones would
-  /// measure the clock.
+  /// Minimum time of a sample, which repeats the work as often as needed: the clock's resolution
+  /// dominates shorter samples.
   double sample_seconds = 2e-3;
-  /// A version whose single run exceeds this is timed in fewer rounds, three; above four times
-  /// this, in one.
+  /// Versions whose single run takes longer are timed in at most three rounds; above four times
+  /// this, in one round.
   double slow_seconds = 0.4;
-  /// Repeats that may be needed before a version runs at its usual speed.
+  /// Minimum time of the warm-up before a version's first sample.
   double warm_up_seconds = 5e-3;
 };
 
-/// Seconds a run. A version that was not timed in a round has a NaN there.
+/// Seconds per run, by round; NaN in rounds in which the version was not timed.
 struct Samples {
   std::vector<double> seconds;
   [[nodiscard]] double median() const;
@@ -38,10 +38,10 @@ struct Samples {
 /// Returns the number of rounds that a version takes part in, given the seconds of one run.
 int rounds_of(double seconds, const Plan& plan);
 
-/// `progress` is called before each sample.
+/// Times the contenders in rounds and returns their samples. Calls `progress` before each sample.
 std::vector<Samples> alternate(const std::vector<Contender>& contenders, const Plan& plan,
                                const std::function<void(std::size_t contender)>& progress = {});
-/// Adds to `samples` instead, which keeps the rounds that were timed before `progress` throws.
+/// Writes the samples to `samples`, which keeps the rounds timed so far if `progress` throws.
 void alternate(const std::vector<Contender>& contenders, const Plan& plan,
                const std::function<void(std::size_t contender)>& progress,
                std::vector<Samples>& samples);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds (roofs) on the time of counted work.
+// Lower bounds on the time of counted work.
 #include "rung/bench/bound.hpp"
 
 #include <algorithm>
@@ -12,8 +12,7 @@ namespace {
 
 double over(double amount, double rate) { return rate > 0 ? amount / rate : 0; }
 
-/// Returns the number of SMs that share the blocks evenly: fewer than all if the last wave leaves
-/// some idle.
+/// Returns the average number of busy SMs: fewer than all if the last wave leaves SMs idle.
 double busy_multiprocessors(const CountedWork& work, const GpuPace& pace, GridSize size) {
   if (size == GridSize::large || work.blocks <= 0 || work.launches > 1) {
     return pace.multiprocessors;

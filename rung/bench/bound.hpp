@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least time in which a GPU can do counted work: a roof for each unit of the chip, of which the
-// slowest binds, and one for the latencies that follow each other in a block.
+// Lower bound on the time of counted work on a GPU: one bound (roof) per hardware unit, and one for
+// the chain of latencies within a block. The largest is the bottleneck.
 #pragma once
 
 #include <array>
@@ -10,47 +10,47 @@
 
 namespace rung::bench {
 
-/// Rates of a GPU per cycle, and latencies. 0: not known, and no bound.
+/// Rates and latencies of a GPU. 0: unknown, no bound.
 struct GpuPace {
   double multiprocessors = 0;
   double cycles_per_second = 0;
-  double bytes_per_second = 0;       // of memory
-  double operations_per_second = 0;  // of the arithmetic that the problem allows
-  double schedulers = 4;             // per SM: each issues one instruction of a warp per cycle
-  double port_bytes = 64;            // between an SM and L2, per cycle
-  double l2_store_sectors = 0;       // of all SMs, per cycle
-  double cycles_per_block = 0;       // between two launches of blocks, wherever they run
+  double bytes_per_second = 0;       // memory bandwidth
+  double operations_per_second = 0;  // rate of the arithmetic that the problem allows
+  double schedulers = 4;             // per SM: each issues one warp instruction per cycle
+  double port_bytes = 64;            // per cycle, between an SM and L2
+  double l2_store_sectors = 0;       // per cycle, from all SMs
+  double cycles_per_block = 0;       // between two launches of blocks, on any SMs
   // Latencies in cycles.
   struct Latency {
-    double block = 0, block_per_warp = 0;  // from the end of a block to that of an empty one
+  double block = 0, block_per_warp = 0;  // of an empty block that replaces a finished one
     double memory = 0, cache = 0, shared = 0;
     double barrier = 0, barrier_per_warp = 0;
     double exchange = 0;  // a shuffle
   } latency;
 };
-/// Adds what was measured on GPUs of this compute capability (90 for 9.0), if it was.
+/// Adds the rates and latencies measured for a compute capability (90 for 9.0), if there are any.
 void add_measured_pace(GpuPace& pace, int capability);
-/// Returns the pace of a GPU by its data sheet, without rates of memory and arithmetic: SMs, the
-/// clock that reaches the sheet's f32 rate, and what was measured.
+/// Returns the pace of a GPU without memory and arithmetic rates: SMs, the clock at which the FMA
+/// units reach the GPU's f32 rate, and the measured values of its compute capability.
 GpuPace pace_of(const Gpu& gpu);
 
-/// The work of all launches of a kernel.
+/// Counts of all launches of a kernel.
 struct CountedWork {
   double launches = 1, blocks = 0;
   double warps_per_block = 1;
-  double blocks_per_sm = 1;  // that are resident at once
-  double bytes = 0;          // that memory must move
+  double blocks_per_sm = 1;  // resident at once
+  double bytes = 0;          // compulsory memory traffic
   double operations = 0;
-  double instructions = 0;  // that are known: loads, stores, barriers, multiply-adds
+  double instructions = 0;  // known instructions: loads, stores, barriers, multiply-adds
   double shared_wavefronts = 0;
-  double l1_wavefronts = 0;  // of the data of global memory
-  double lines = 0;          // that L1 looks up
-  double store_sectors = 0;  // stores and atomics, which go through to L2
-  // In the longest warp of each block, summed over the blocks.
+  double l1_wavefronts = 0;  // data of global memory
+  double lines = 0;          // tag lookups in L1
+  double store_sectors = 0;  // stores and atomics, which bypass L1
+  // Of the longest warp of each block, summed over the blocks.
   double memory_trips = 0, cache_trips = 0, shared_trips = 0, barriers = 0, exchanges = 0;
 };
 
-/// A unit of the chip that can bind; the index of Bound::seconds.
+/// A possible bottleneck; index of Bound::seconds.
 enum class Roof { memory, arithmetic, issue, shared_memory, l1, l2, launches, latency };
 inline constexpr std::size_t roof_count = 8;
 std::string_view to_string(Roof roof);
@@ -61,12 +61,12 @@ enum class GridSize { as_is, large };
 
 struct Bound {
   std::array<double, roof_count> seconds{};  // by Roof
-  double total = 0;                          // the largest; of several kernels, the sum of those
-  Roof by = Roof::memory;
-  double waves = 0;  // blocks over those that are resident at once
+  double total = 0;                          // the largest, summed over kernels
+  Roof by = Roof::memory;                    // the bottleneck
+  double waves = 0;                          // blocks / blocks resident at once
 
   [[nodiscard]] double of(Roof roof) const { return seconds[static_cast<std::size_t>(roof)]; }
-  /// Adds a kernel that runs after the others. The roof of the slowest kernel becomes that of all.
+  /// Adds a kernel that runs after the others; `by` becomes the bottleneck of the slowest kernel.
   Bound& operator+=(const Bound& next);
 
  private:

@@ -63,7 +63,7 @@ namespace {
 HWY_EXPORT(multiply_add_f32);
 HWY_EXPORT(multiply_add_f64);
 
-constexpr long turns = 1000;  // a repeat: long against a function call, short against the clock
+constexpr long turns = 1000;  // per repeat: far longer than a function call, far below a sample
 
 #if defined(__x86_64__)
 bool has_bf16_dot() { return __builtin_cpu_supports("avx512bf16") != 0; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes per second from and to each level of memory, with the widest vectors of the CPU.
+// Bandwidth of each memory level, with the widest vectors of the CPU.
 #include "rung/cpu/simd.hpp"  // first: it selects the targets
 
 #include "rung/cpu/foreach_target.hpp"
@@ -11,7 +11,7 @@ namespace rung::bench {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr std::size_t unroll = 8;  // independent chains: hide the latency of the sum
+constexpr std::size_t unroll = 8;  // independent chains, which hide the latency of the sum
 
 /// Reads `count` words, a multiple of 64 (eight of the widest vectors), and returns their sum.
 std::uint64_t read_words(const std::uint64_t* HWY_RESTRICT from, std::size_t count) {

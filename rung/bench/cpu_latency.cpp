@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Latency of each level of a CPU's memory, and atomic additions of its threads.
+// Latency of each memory level of a CPU, and rate of atomic additions.
 #include <atomic>
 #include <bit>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU's ceilings: memory bandwidth for reads and copies, and multiply-adds per second.
+// Ceilings of a GPU: memory bandwidth of reads and copies, and multiply-adds per second.
 #include <cuda_runtime.h>
 
 #include "rung/bench/gpu_rates.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t buffer_bytes = std::size_t{1} << 30;  // many times any L2 cache
 constexpr int block = 256;
-// Independent multiply-adds: twice as many as hide their latency of 4 cycles.
+// Independent multiply-adds per thread: twice as many as needed to hide their latency of 4 cycles.
 constexpr int chains = 8;
 constexpr int turns = 16384;  // per chain and launch
 
@@ -73,7 +73,7 @@ void measure(int device, Gpu& gpu) {
           read_rate<<<blocks, block>>>(source, count, static_cast<unsigned*>(to.get()));
         });
     gpu.copy_bytes_per_second = 2.0 * static_cast<double>(buffer_bytes) / min_launch_seconds([&] {
-                                  // A block per 256 x 4 pieces: more bytes in flight than with a
+                                  // A block per 256 x 4 vectors: more bytes in flight than with a
                                   // persistent grid.
                                   copy_rate<<<static_cast<int>(count / block / 4), block>>>(
                                       source, static_cast<uint4*>(to.get()), count);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU's latencies, its rates of atomic additions, and the bandwidth and latency of the host link.
+// Latencies of a GPU, rates of atomic additions, and bandwidth and latency of the host link.
 #include <cuda_runtime.h>
 
 #include <cstring>

@@ -19,7 +19,7 @@ struct Sheet {
   int multiprocessors;
   double l2_mib, memory_gb;
   double gigabytes_per_second;
-  double f32, f64, tf32, f16;  // 10^12 operations per second; tf32 0: no tf32 and no bf16 there
+  double f32, f64, tf32, f16;  // 10^12 operations per second; tf32 = 0: no tf32 and no bf16
 };
 
 constexpr Sheet sheets[] = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPUs by their data sheets, to tell where a kernel would stand on one that is not here. What is
-// here is measured instead (machine.hpp).
+// GPUs by their data sheets, to predict kernels on GPUs that this machine does not have. GPUs of
+// this machine are measured (machine.hpp).
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace rung::bench {
 
-/// "h200", "a100", "t4", "rtx4090"; null: none of this name. Rates are peaks: reading and copying
-/// alike, arithmetic without sparsity.
+/// Returns the GPU with a key such as "h200" or "rtx4090", or null if unknown. Rates are peaks:
+/// reads and copies have the same bandwidth, arithmetic is without sparsity.
 const Gpu* published_gpu(std::string_view name);
-/// "h200", "a100" ...
+/// Returns all keys: "h200", "h100" ...
 std::vector<std::string> published_gpu_keys();
-/// "h200, a100, ...".
+/// Returns all keys as one text: "h200, h100, ...".
 std::string published_gpu_names();
 
 }  // namespace rung::bench

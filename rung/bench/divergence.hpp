@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Divergence: the lanes of a warp share one instruction, so that a warp of which some lanes take
-// another path executes all paths one after another.
+// Divergence: the lanes of a warp execute one instruction at a time, so that a warp with lanes on
+// several paths executes the paths one after another.
 #pragma once
 
 #include <algorithm>
@@ -9,12 +9,12 @@
 
 namespace rung::bench {
 
-/// A warp with lanes on every path.
+/// Returns the time of a warp with lanes on every path: the sum of the paths.
 inline double divergent_seconds(std::span<const double> paths) {
   return std::accumulate(paths.begin(), paths.end(), 0.0);
 }
 
-/// A warp of which all lanes take the slowest path.
+/// Returns the time of a warp with all lanes on the slowest path.
 inline double uniform_seconds(std::span<const double> paths) {
   return *std::max_element(paths.begin(), paths.end());
 }

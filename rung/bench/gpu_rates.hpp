@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers of the GPU's measuring kernels. For files compiled by nvcc alone.
+// Helpers for measurements of GPUs; for files compiled by nvcc.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -18,7 +18,7 @@ inline void check_gpu(cudaError_t status) {
   }
 }
 
-/// Memory of the current GPU.
+/// Buffer in the current GPU's memory.
 class DeviceBuffer {
  public:
   explicit DeviceBuffer(std::size_t bytes) { check_gpu(cudaMalloc(&memory_, bytes)); }
@@ -31,7 +31,7 @@ class DeviceBuffer {
   void* memory_ = nullptr;
 };
 
-/// The least seconds of several launches, each between two events; one launch warms up.
+/// Returns the minimum seconds of 10 launches, each timed by events, after one launch to warm up.
 template <class Launch>
 double min_launch_seconds(Launch launch) {
   constexpr int launches = 10;
@@ -56,7 +56,7 @@ double min_launch_seconds(Launch launch) {
   return least * 1e-3;
 }
 
-/// Adds the rates of the tensor cores, where it is known how to reach them.
+/// Adds the rates of the tensor cores on compute capability 9.0; does nothing on other GPUs.
 void measure_tensor_cores(Gpu& gpu);
 
 }  // namespace rung::bench

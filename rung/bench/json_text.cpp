@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages for files that are not the JSON that a command writes.
+// Error messages for files that are not the expected JSON.
 #include "rung/bench/json_text.hpp"
 
 #include <fmt/format.h>

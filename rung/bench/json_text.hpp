@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON that this program writes and reads again: numbers that were not measured, and files that
-// somebody has damaged.
+// JSON that this program writes and reads: numbers that were not measured, and damaged files.
 #pragma once
 
 #include <cmath>
@@ -10,17 +9,17 @@
 
 namespace rung::bench {
 
-/// Returns null for a number that was not measured (NaN, which JSON does not have) or infinite.
+/// Returns a number as JSON; null for NaN (not measured) and infinity, which JSON lacks.
 inline nlohmann::ordered_json json_number(double value) {
   return std::isfinite(value) ? nlohmann::ordered_json(value) : nullptr;
 }
 
-/// Says in plain words why `text` is not what `command` writes: where it stops being JSON, or which
-/// value is missing or of another kind.
+/// Returns a message why `text` is not the output of `command`: the position of the syntax error,
+/// or the value that is missing or has the wrong type.
 std::string json_fault(const nlohmann::json::exception& error, std::string_view text,
                        std::string_view command);
 
-/// Throws Error(io) that says so unless `text` is JSON.
+/// Throws Error(io) with the message of json_fault() unless `text` is JSON.
 void expect_json(std::string_view text, std::string_view command);
 
 }  // namespace rung::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that measure latencies and atomic additions of a GPU. In a header, so that the simulated
-// GPU runs them in a test.
+// Kernels that measure latencies and atomic additions of a GPU; in a header, so that a test can run
+// them in the simulator.
 #pragma once
 
 #include "rung/bench/chain.hpp"
@@ -8,8 +8,8 @@
 
 namespace rung::bench {
 
-/// A chain is a cycle through all lines of a buffer: the first word of each line is the index of
-/// the next line's first word.
+/// Words per line of a chain. A chain is a cycle through all lines of a buffer: the first word of
+/// each line is the index of the next line's first word.
 constexpr unsigned words_per_line = 32;  // 128 bytes
 
 __global__ void link_chain(unsigned* chain, unsigned lines) {
@@ -19,29 +19,29 @@ __global__ void link_chain(unsigned* chain, unsigned lines) {
   }
 }
 
-/// Steps of one thread along a chain: a load, or an atomic addition.
+/// Step along a chain by a load. AtomicAdd: step by an atomic addition.
 struct Load {
   __device__ unsigned operator()(unsigned* p) const { return *p; }
 };
 struct AtomicAdd {
-  unsigned zero;  // not known to the compiler, which would make a load of it
+  unsigned zero;  // at run time: the compiler would turn an addition of 0 into a load
   __device__ unsigned operator()(unsigned* p) const { return atomicAdd(p, zero); }
 };
 
 struct Walk {
-  unsigned at;              // the word to begin with; then the one where the walk ended
-  long long cycles;         // of the steps that count
-  long long cycles_in_all;  // with the steps before them
+  unsigned at;              // index of the first word; on return, of the last
+  long long cycles;         // of the timed steps
+  long long cycles_in_all;  // with the warm-up
 };
 
-/// Goes `warm_up` steps along a chain, then `steps` that are timed. A step is an access and the
-/// multiply-add that makes its address.
+/// Follows a chain for `warm_up` steps, then for `steps` timed steps. A step is an access and the
+/// multiply-add that computes its address.
 template <class Next>
 __device__ void follow(unsigned* chain, unsigned warm_up, unsigned steps, Next next, Walk* walk) {
   unsigned at = walk->at;
   const long long start = clock64();
   for (unsigned i = 0; i < warm_up; ++i) at = next(chain + at);
-  // The clock is read when the address is known: the condition never holds, but depends on it.
+  // Delays the reading of the clock until the address is loaded: the condition never holds.
   if (at == ~0u) walk->cycles = 0;
   const long long begin = clock64();
 #pragma unroll 8
@@ -71,7 +71,7 @@ __global__ void follow_in_shared_memory(unsigned steps, Next next, Walk* walk) {
   follow(chain.words, shared_lines, steps, next, walk);
 }
 
-/// Multiply-adds of one thread, each of which waits for the one before.
+/// Times `steps` dependent multiply-adds of one thread.
 __global__ void multiply_add_chain(float factor, unsigned steps, float* result, Walk* walk) {
   float sum = factor;
   const long long begin = clock64();
@@ -82,7 +82,7 @@ __global__ void multiply_add_chain(float factor, unsigned steps, float* result, 
   *walk = {0, end - begin, end - begin};
 }
 
-/// Every thread adds `value` to a word of its own (spread 1), or all of them to one (spread 0).
+/// Adds `value` to one word per thread (spread 1), or to one word for all threads (spread 0).
 __global__ void add_to_global_memory(unsigned* sums, unsigned spread, unsigned value, int turns) {
   unsigned* mine = sums + std::size_t{blockIdx.x * blockDim.x + threadIdx.x} * spread;
   for (int i = 0; i < turns; ++i) atomicAdd(mine, value);
@@ -93,8 +93,8 @@ struct SharedSums {
   unsigned of_thread[atomic_block];
 };
 
-/// Adds in the shared memory of each block of atomic_block threads, as add_to_global_memory does in
-/// global memory. Writes the sum of all words of each block.
+/// Adds in the shared memory of each block of atomic_block threads, as add_to_global_memory() does
+/// in global memory; then stores the sum of the block's words.
 __global__ void add_to_shared_memory(unsigned* sums, unsigned spread, unsigned value, int turns) {
   SharedSums& shared_sums = shared<SharedSums>();
   shared_sums.of_thread[threadIdx.x] = 0;

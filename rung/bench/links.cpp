@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Published rates of links.
+// Published rates of PCI Express and NVLink.
 #include "rung/bench/links.hpp"
 
 namespace rung::bench {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rates of the links between host and GPU, and between GPUs, one direction, before the overhead of
-// packets. Sources: the PCI Express Base Specifications 1.0 to 6.0; NVIDIA's data sheets of P100,
+// Rates of the links between host and GPU and between GPUs, in one direction, without packet
+// overhead. Sources: PCI Express Base Specifications 1.0 to 6.0; NVIDIA's data sheets of P100,
 // V100, A100, H100 and B200 for NVLink.
 #pragma once
 
@@ -10,9 +10,9 @@ namespace rung::bench {
 
 struct PcieGeneration {
   int generation = 0;
-  double transfers_per_second = 0;  // per lane; one bit each, or two levels at once in 6.0
-  // The line code: `payload` of each `coded` bits are data. From 6.0 on flits: 242 of 256 bytes
-  // (236 of them for packets), the rest for checks and correction.
+  double transfers_per_second = 0;  // per lane, in bits (6.0: two bits per PAM4 symbol)
+  // Line code: `payload` of each `coded` bits are data. From 6.0 on flits: 242 of 256 bytes (236 of
+  // them for packets); the rest is CRC and FEC.
   int payload = 0;
   int coded = 0;
 
@@ -23,7 +23,7 @@ struct PcieGeneration {
   }
 };
 
-/// Ascending from 1.
+/// Returns all generations, in ascending order from 1.
 std::span<const PcieGeneration> pcie_generations();
 constexpr int newest_pcie_generation = 6;
 

@@ -86,7 +86,7 @@ void measure_arithmetic(Machine& machine, const MachineProgress& progress,
 
 struct MemoryLevel {
   std::string name;
-  double bytes = 0;  // of a buffer for that level
+  double bytes = 0;  // of the buffer that measures the level
 };
 
 /// Returns buffer sizes per memory level. A cache level uses half of the cache, because the rest of

@@ -49,7 +49,7 @@ bool same_machine(const Machine& known, const Machine& here) {
          known.version == here.version && known.compiler == here.compiler;
 }
 
-/// Writes measurements to the cache file for later processes; on failure, those measure again.
+/// Writes measurements to the cache file for later processes; reports a failure on standard error.
 void store(const Machine& machine, const fs::path& path) {
   std::error_code failed;
   fs::create_directories(path.parent_path(), failed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mean time of operations of which parts take different times: some hit a cache, some miss it.
+// Mean time of a mixture of operations, for example some that hit a cache and some that miss it.
 #pragma once
 
 #include <span>
@@ -7,16 +7,16 @@
 namespace rung::bench {
 
 struct MixturePart {
-  double share = 0;    // of the operations
+  double share = 0;    // fraction of the operations
   double seconds = 0;  // per access
 };
 
-/// One operation: `accesses` accesses one after another, and `other` seconds beside them.
+/// Returns the seconds of an operation of `accesses` dependent accesses and `other` seconds.
 constexpr double operation_seconds(double access_seconds, double accesses, double other) {
   return accesses * access_seconds + other;
 }
 
-/// The mean over the parts, weighted by their shares.
+/// Returns the mean over the parts, weighted by their shares.
 constexpr double mean_operation_seconds(std::span<const MixturePart> parts, double accesses,
                                         double other) {
   double mean = 0;
@@ -26,8 +26,8 @@ constexpr double mean_operation_seconds(std::span<const MixturePart> parts, doub
   return mean;
 }
 
-/// The share of operations of `slow` seconds, the others taking `fast`, with which the mean is
-/// `target`; outside 0 to 1 where no share gives it.
+/// Returns the fraction of operations of `slow` seconds, among operations of `fast` seconds, that
+/// makes the mean `target`; outside [0, 1] if no fraction does.
 constexpr double slow_share_for(double target, double slow, double fast) {
   return (target - fast) / (slow - fast);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resources allocated to a block, and the number of blocks that fit on an SM.
+// Resource allocation per block, and the number of blocks that fit on an SM.
 #include "rung/bench/occupancy.hpp"
 
 #include <fmt/format.h>
@@ -27,13 +27,13 @@ std::string name_of(const Multiprocessor& chip) {
                                                        what, given, name_of(chip), most));
 }
 
-/// Throws for a block with too many registers; the message lists how they add up.
+/// Throws for a block with too many registers; the message shows the calculation.
 [[noreturn]] void refuse_registers(const Multiprocessor& chip, const BlockNeeds& block,
                                    const Occupancy& needs) {
   if (block.registers_per_block > 0 || needs.registers_per_warp == 0) {
     refuse("registers per block", needs.registers_per_block, chip.registers_per_block, chip);
   }
-  // Largest register count per thread with which the block's warps fit.
+  // Largest register count per thread that fits the block's warps.
   const int warps = needs.registers_per_block / needs.registers_per_warp;
   const int fits =
       chip.registers_per_block / warps / chip.register_portion * chip.register_portion / warp;
@@ -124,8 +124,8 @@ std::vector<std::string> Occupancy::limited_by() const {
 
 std::vector<BlockSize> every_block_size(const Multiprocessor& chip, BlockNeeds block) {
   std::vector<BlockSize> sizes;
-  // Violations that no block size changes throw here; only the largest sizes may still be too
-  // large.
+  // Throws for violations that do not depend on the block size; larger sizes may still have too
+  // many registers.
   block.threads = warp;
   expect_launchable(chip, block);
   for (; block.threads <= chip.threads_per_block; block.threads += warp) {

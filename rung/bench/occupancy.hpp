@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Occupancy: how many blocks of a kernel an SM holds at once, and what it runs out of
-// first. Computed from what the block asks for, for every compute capability from 1.3 to 12.1.
+// Occupancy: the number of blocks of a kernel that an SM holds at once, and the limiting resource.
+// Computed from the block's resources, for compute capabilities from 1.3 to 12.1.
 #pragma once
 
 #include <span>
@@ -12,19 +12,19 @@ namespace rung::bench {
 
 /// Resources of an SM of a compute capability, and the granularity of their allocation.
 struct Multiprocessor {
-  int capability = 0;  // 90 for 9.0; 0: an SM of one's own
+  int capability = 0;  // 90 for 9.0; 0: made by own_multiprocessor()
   int warps = 0;       // resident at once
   // 0: no limit.
   int blocks = 0;
-  int registers = 0;  // of 4 bytes
+  int registers = 0;  // 4 bytes each
   int shared_bytes = 0;
   int threads_per_block = 1024;
   int registers_per_block = 0;
   int registers_per_thread = 255;
   int shared_bytes_per_block = 0;
-  int shared_bytes_reserved = 0;  // of each block, for the system
-  // Portions. Registers are given to warps, each in one of the partitions; to whole blocks before
-  // 2.0, where `partitions` is what the number of warps is rounded up to.
+  int shared_bytes_reserved = 0;  // per block, by the system
+  // Allocation units. Registers are allocated per warp, within one of the partitions. Before 2.0
+  // they are allocated per block, whose number of warps is rounded up to `partitions`.
   int register_portion = 256;
   int shared_portion = 128;
   int partitions = 4;
@@ -34,27 +34,29 @@ struct Multiprocessor {
 
 /// Returns the known SMs by ascending compute capability.
 std::span<const Multiprocessor> multiprocessors();
-/// Throws Error(invalid_argument) that lists those that are known.
+/// Returns the SM of a compute capability. Throws Error(invalid_argument), which lists the known
+/// ones, if there is none.
 const Multiprocessor& find_multiprocessor(int capability);
-/// Reads "9.0", "9", "90", "sm_90", "sm_90a" and "compute_90". Throws Error(invalid_argument).
+/// Parses "9.0", "9", "90", "sm_90", "sm_90a" and "compute_90" as 90. Throws
+/// Error(invalid_argument) for other forms.
 int parse_capability(std::string_view text);
-/// "9.0" of 90.
+/// Returns "9.0" for 90.
 std::string capability_name(int capability);
 
-/// Limits of a multiprocessor that no chip has; 0: no limit. Nothing is rounded up, as in the
-/// exercises of textbooks.
+/// Limits of a hypothetical SM, as in textbook exercises; 0: no limit. Allocations are not rounded
+/// up.
 struct OwnMultiprocessor {
-  int warps = 0, threads = 0;  // one of the two at least
+  int warps = 0, threads = 0;  // at least one is required
   int blocks = 0, registers = 0, shared_bytes = 0;
-  int threads_per_block = 0;  // 0: 1024, or all
+  int threads_per_block = 0;  // 0: the smaller of 1024 and the SM's threads
 };
 Multiprocessor own_multiprocessor(const OwnMultiprocessor& own);
 
 struct BlockNeeds {
   int threads = 0;
-  int registers = 0;  // a thread; 0: not known, and no limit
+  int registers = 0;  // per thread; 0: unknown, no limit
   int shared_bytes = 0;
-  int registers_per_block = 0;  // in place of `registers`: no warp is rounded up
+  int registers_per_block = 0;  // overrides `registers`, without rounding per warp
 };
 
 struct Occupancy {
@@ -63,7 +65,7 @@ struct Occupancy {
   int warps_per_block = 0;
   int blocks = 0;  // resident at once
   int warps = 0;
-  double occupancy = 0;  // warps / those that there is room for
+  double occupancy = 0;  // warps / maximum warps of the SM
   // Blocks that each resource alone would allow.
   int by_warps = 0;
   int by_blocks = no_limit;
@@ -74,16 +76,17 @@ struct Occupancy {
   int shared_bytes_per_block = 0;
   // Registers per warp if they are allocated by warps; else 0.
   int registers_per_warp = 0;
-  int warps_by_registers = 0;  // that the registers of all partitions hold
+  int warps_by_registers = 0;  // warps that fit in the registers of all partitions
 
-  /// "warps", "blocks", "registers", "shared memory": those that allow no more than `blocks`.
+  /// Returns the limiting resources: "warps", "blocks", "registers", "shared memory".
   [[nodiscard]] std::vector<std::string> limited_by() const;
 };
 
-/// Throws Error(invalid_argument) when no such block can be launched.
+/// Computes the occupancy. Throws Error(invalid_argument) if the block cannot be launched.
 Occupancy occupancy(const Multiprocessor& chip, const BlockNeeds& block);
 
-/// A block of each whole number of warps that can be launched, by size.
+/// Occupancy of a block size. every_block_size() returns all launchable multiples of a warp, in
+/// ascending order.
 struct BlockSize {
   int threads = 0;
   Occupancy occupancy;

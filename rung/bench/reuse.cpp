@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Number of loads of tiled kernels.
+// Loads of tiled kernels.
 #include "rung/bench/reuse.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ CacheBlocking cache_blocking(double n, double b1, double b2) {
 
 double largest_cache_block(double n, double elements) {
   double b = std::floor(std::sqrt(n * n + elements) - n);
-  // Corrects rounding: the difference of two large numbers may be off by one.
+  // Corrects rounding errors of the difference.
   while (b * (b + 2 * n) > elements) --b;
   while ((b + 1) * (b + 1 + 2 * n) <= elements) ++b;
   return b;

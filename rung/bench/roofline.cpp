@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selection of the ceilings that apply.
+// Selection of the ceilings of a problem.
 #include "rung/bench/roofline.hpp"
 
 #include <algorithm>

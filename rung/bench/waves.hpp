@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wave quantization: a grid runs in waves of as many blocks as fit on the GPU at once, and the last
-// wave may leave SMs idle (the tail effect). Blocks are taken to last equally long.
+// wave may leave SMs idle (the tail effect). All blocks are assumed to take the same time.
 #pragma once
 
 #include <cmath>
@@ -10,13 +10,13 @@ namespace rung::bench {
 struct Waves {
   double capacity = 0;   // blocks resident at once
   double waves = 0;      // blocks / capacity
-  double rounds = 0;     // the same, rounded up: what the time is a multiple of
-  double last_wave = 0;  // blocks in it; the capacity where it is full
+  double rounds = 0;     // waves rounded up; the time is proportional to it
+  double last_wave = 0;  // blocks in the last wave, 1 to capacity
   double waiting = 0;    // blocks that do not start at once
 
-  /// The share of the last wave's places that is in use.
+  /// Returns the used fraction of the last wave's capacity.
   [[nodiscard]] double last_wave_used() const { return last_wave / capacity; }
-  /// Useful share of the time: waves / rounds.
+  /// Returns the useful fraction of the time: waves / rounds.
   [[nodiscard]] double efficiency() const { return waves / rounds; }
 };
 

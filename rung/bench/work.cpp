@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Additions and steps of scans, counted stride by stride.
+// Counts additions and steps of scans, stride by stride.
 #include "rung/bench/work.hpp"
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In place of the backend, in a build that found no headers of OpenCL: says so.
+// Stub of the OpenCL backend for builds without it: reports no devices, and why.
 #include "rung/core/context.hpp"
 #include "rung/core/error.hpp"
 #include "rung/opencl/ceiling.hpp"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that measure a device: a copy of memory, and multiply-adds on registers.
+// Kernels that measure a device: memory copy, and multiply-adds in registers.
 
-// One item copies 16 bytes, neighbors next to each other.
+// Each work-item copies 16 bytes; neighbors copy adjacent chunks.
 kernel void copy_rate(global const float4* from, ulong from_start, global float4* to,
                       ulong to_start) {
   const ulong i = get_global_id(0);
   to[to_start + i] = from[from_start + i];
 }
 
-// 8 chains of 16 independent multiply-adds: more than hides their latency on CPUs and GPUs.
+// 8 independent chains of float16 multiply-adds: enough to hide their latency on CPUs and GPUs.
 kernel void multiply_add_rate(global float* out, ulong out_start, float factor, uint turns) {
   float16 sums[8];
   for (int i = 0; i < 8; ++i) sums[i] = (float)(get_local_id(0) + i);

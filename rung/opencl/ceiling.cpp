@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measuring an OpenCL device by the kernels of ceiling.cl.
+// Measures an OpenCL device by the kernels of ceiling.cl.
 #include "rung/opencl/ceiling.hpp"
 
 #include <algorithm>
@@ -11,10 +11,11 @@
 namespace rung::opencl {
 namespace {
 
-constexpr std::int64_t chains = 8 * 16;  // of multiply_add_rate
+constexpr std::int64_t chains = 8 * 16;  // multiply-adds per work-item and turn
 constexpr std::uint32_t turns = 4096;
 
-/// The least seconds of several launches, each waited for; one warms up and compiles.
+/// Returns the minimum seconds of 5 launches, each synchronized, after a launch that compiles the
+/// kernel and warms up.
 template <class Launch>
 double min_seconds(Context& context, const Launch& launch) {
   using Clock = std::chrono::steady_clock;
@@ -31,7 +32,7 @@ double min_seconds(Context& context, const Launch& launch) {
 }
 
 double copy_rate(Context& context, std::int64_t items) {
-  // Several times the caches, within what the device has.
+  // Four times the cache, within the device's limits.
   constexpr std::size_t at_least = std::size_t{64} << 20, at_most = std::size_t{1} << 30;
   const std::size_t wanted = std::clamp(4 * context.info().l2_bytes, at_least, at_most);
   const std::size_t bytes =

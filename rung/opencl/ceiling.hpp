@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An OpenCL device's ceilings, by kernels of our own: what `rung bench` holds its rungs against.
+// Ceilings of an OpenCL device, measured by kernels of our own: the roofline of `rung bench`.
 #pragma once
 
 #include "rung/core/context.hpp"
@@ -8,11 +8,12 @@
 namespace rung::opencl {
 
 struct MeasuredRates {
-  double copy_bytes_per_second = 0;      // bytes read plus bytes written, beyond the caches
+  double copy_bytes_per_second = 0;      // bytes read plus written; working set beyond the caches
   double f32_operations_per_second = 0;  // a multiply-add is two
 };
 
-/// Measures the context's device in some tenths of a second. Zeros in a build without OpenCL.
+/// Measures the context's device in some tenths of a second; returns zeros in a build without
+/// OpenCL.
 RUNG_API MeasuredRates measure_rates(Context& context);
 
 }  // namespace rung::opencl

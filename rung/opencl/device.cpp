@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding and opening OpenCL devices; how core reaches them.
+// Finds and opens OpenCL devices, and registers them with core.
 #include "rung/opencl/device.hpp"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ FoundDevices find() {
     return found;
   }
   cl_uint count = 0;
-  // Without a platform the loader answers CL_PLATFORM_NOT_FOUND_KHR.
+  // Without a platform the loader returns CL_PLATFORM_NOT_FOUND_KHR.
   if (cl.get_platform_ids(0, nullptr, &count) != CL_SUCCESS) count = 0;
   std::vector<cl_platform_id> platforms(count);
   if (count > 0) cl.get_platform_ids(count, platforms.data(), nullptr);
@@ -170,7 +170,7 @@ std::string device_text(cl_device_id device, cl_device_info what) {
 
 OpenDevice& open_device(int index) {
   static std::mutex guard;
-  // Never destroyed: drivers may be gone by the time that static objects end.
+  // Never destroyed: drivers may be unloaded before static objects are destroyed.
   static auto& opened =
       *new std::vector<std::unique_ptr<OpenDevice>>(found_devices().devices.size());
   const std::lock_guard lock(guard);
@@ -182,7 +182,7 @@ OpenDevice& open_device(int index) {
 }
 
 const Limits& limits(const Context& context) {
-  // A rung that is only looked at, on a machine without OpenCL.
+  // For descriptions of rungs on a machine without OpenCL.
   static constexpr Limits usual{
       .group_items = 256, .side_items = 256, .local_bytes = 32768, .largest_buffer = 1U << 30};
   if (context.backend() != Backend::opencl) return usual;

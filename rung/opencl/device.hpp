@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpenCL devices: found once, each opened on first use with a context and one in-order queue, which
-// all contexts of rung on that device share. For kernels' host sides see launch.hpp.
+// all rung contexts on the device share. launch.hpp launches kernels.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace rung::opencl {
 
-/// A device of a platform, as the loader lists them.
+/// A device of a platform, as listed by the loader.
 struct FoundDevice {
   int platform;  // index among the platforms
   cl_platform_id platform_id;
@@ -23,11 +23,11 @@ struct FoundDevice {
 struct FoundDevices {
   std::vector<std::string> platforms;  // names
   std::vector<FoundDevice> devices;    // of all platforms, in order
-  std::string why_none;                // "" where there are devices
+  std::string why_none;                // reason for no devices; "" if there are any
 };
 const FoundDevices& found_devices();
 
-/// Text of a device, "Portable Computing Language" or so.
+/// Returns a text property of a device, such as its name.
 std::string device_text(cl_device_id device, cl_device_info what);
 
 /// A device with its context and queue, which stay open until the process ends.
@@ -37,18 +37,20 @@ struct OpenDevice {
   Limits limits;
   cl_context context = nullptr;
   cl_command_queue queue = nullptr;
-  /// Held while a kernel's arguments are set and it is enqueued: they belong to the kernel object.
+  /// Held while a kernel's arguments are set and the kernel is enqueued: arguments are state of the
+  /// kernel object.
   std::mutex launching;
 };
-/// The device of this index over all platforms, which exists.
+/// Returns the device of a valid index over all platforms; opens it on first use.
 OpenDevice& open_device(int index);
 
-/// An address that rung gave out, as OpenCL has it: a buffer, and bytes from its start.
+/// OpenCL's equivalent of an address that allocate() returned: a buffer and an offset in bytes.
 struct BufferPlace {
   cl_mem buffer = nullptr;
   std::size_t offset = 0;
 };
-/// Null for a null address. Throws Error(invalid_argument) for memory that is not the device's.
+/// Returns the buffer and offset of an address; a null buffer for a null address. Throws
+/// Error(invalid_argument) for memory outside the device's buffers.
 BufferPlace place_of(int device, const void* address);
 
 }  // namespace rung::opencl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiling kernels, keeping them, and enqueueing them.
+// Compiles, caches and enqueues kernels.
 #include "rung/opencl/launch.hpp"
 
 #include <map>
@@ -12,7 +12,7 @@
 namespace rung::opencl {
 namespace {
 
-/// Identifies a compiled kernel: device, source (its path and where its text is), options, name.
+/// Cache key of a compiled kernel: device, path and address of the source text, options, name.
 using Key = std::tuple<int, std::string, const char*, std::string, std::string>;
 
 std::string build_log(cl_program program, cl_device_id device) {
@@ -24,8 +24,9 @@ std::string build_log(cl_program program, cl_device_id device) {
   return log.substr(0, log.find('\0'));
 }
 
-/// The source under its path, which the compiler's messages name. Its first line, a comment, gives
-/// way to that, so that tools which count lines by themselves count the same ones.
+/// Returns the source with a #line directive, so that compiler messages name its path. The
+/// directive replaces the first line if it is a comment, so that tools that ignore #line count the
+/// same lines.
 std::string with_path(const Source& source) {
   const std::string path = std::string("\"") + source.path + "\"\n";
   const std::string text = source.text;
@@ -57,7 +58,7 @@ cl_kernel compile(const OpenDevice& device, const Kernel& kernel) {
   return compiled;
 }
 
-/// The kernel, compiled when first asked for; the caller holds device.launching.
+/// Returns the kernel, compiled on first use; the caller holds device.launching.
 cl_kernel compiled(int index, const OpenDevice& device, const Kernel& kernel) {
   static std::mutex guard;
   static auto& kernels = *new std::map<Key, cl_kernel>;
@@ -71,7 +72,8 @@ cl_kernel compiled(int index, const OpenDevice& device, const Kernel& kernel) {
   return kernels[key] = made;
 }
 
-/// Buffers that a launch makes, released when it is enqueued, which holds them until it is done.
+/// Temporary buffers of a launch. Released after the enqueue; the command queue retains them until
+/// the kernel has finished.
 class OwnBuffers {
  public:
   OwnBuffers() = default;
@@ -80,8 +82,8 @@ class OwnBuffers {
   ~OwnBuffers() {
     for (cl_mem buffer : buffers_) runtime().release_mem_object(buffer);
   }
-  /// A buffer of its own for so many bytes from `place` on: what `constant` needs, whose whole
-  /// buffer must fit the device's constant memory.
+  /// Copies `bytes` bytes from `place` on to a new buffer and returns it; for `constant` arguments,
+  /// whose whole buffer must fit in the device's constant memory.
   cl_mem copy_of(const OpenDevice& device, const BufferPlace& place, std::size_t bytes) {
     cl_int status = CL_SUCCESS;
     cl_mem buffer =
@@ -114,7 +116,7 @@ class Setter {
       return put(&copy, sizeof(cl_mem));
     }
     put(&place.buffer, sizeof(cl_mem));
-    // Tensors are aligned to their elements, and buffers to pages.
+    // The offset is a multiple of the element: tensors are aligned to elements, buffers to pages.
     const cl_ulong first = place.offset / argument.bytes;
     put(&first, sizeof first);
   }

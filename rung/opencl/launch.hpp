@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches for the host side of OpenCL rungs: a kernel, its work-groups and its arguments. The
-// source is compiled on first use and kept; a compiler's error shows the .cl file's
-// line.
+// Kernel launches for OpenCL rungs: a kernel, its work-groups and its arguments. The source is
+// compiled on first use and cached; compiler errors show the line of the .cl file.
 #pragma once
 
 #include <array>
@@ -17,16 +16,16 @@
 
 namespace rung::opencl {
 
-/// A .cl file as the build embeds it.
+/// A .cl file, embedded by the build.
 struct Source {
-  const char* path;  // from the source tree's "rung/" on
+  const char* path;  // relative to the root of the source tree: "rung/..."
   const char* text;
 };
 
 struct Kernel {
   const Source& source;
   const char* name;
-  std::string options = {};  // of the compiler: "-DTILE=16"
+  std::string options = {};  // compiler options, such as "-DTILE=16"
 };
 
 struct LaunchExtent {
@@ -39,8 +38,8 @@ struct Groups {
   LaunchExtent items = {};
 };
 
-/// A pointer argument: the kernel receives the buffer and, as its next argument, the index in it of
-/// the first element, a ulong.
+/// A pointer argument: the kernel receives the buffer and, as the next argument, the index of the
+/// first element in the buffer (ulong).
 struct Pointer {
   const void* data;
   std::size_t element_bytes;
@@ -54,13 +53,13 @@ Pointer pointer_to(const T* data) {
   return {data, sizeof(T)};
 }
 
-/// A `constant` argument: a copy of so many bytes of device memory, enqueued before the kernel.
+/// A `constant` argument: `bytes` bytes of device memory, copied before the kernel runs.
 struct Constant {
   const void* data;
   std::size_t bytes;
 };
 
-/// A `local` argument: so many bytes for each work-group.
+/// A `local` argument: `bytes` bytes of local memory per work-group.
 struct Local {
   std::size_t bytes;
 };
@@ -69,7 +68,7 @@ namespace detail {
 struct Argument {
   enum class Kind : std::uint8_t { value, pointer, constant, local } kind;
   const void* data;
-  std::size_t bytes;  // of a pointer: per element
+  std::size_t bytes;  // per element for a pointer, else in total
 };
 inline Argument argument(const Pointer& given) {
   return {Argument::Kind::pointer, given.data, given.element_bytes};
@@ -80,7 +79,8 @@ inline Argument argument(const Constant& given) {
 inline Argument argument(const Local& given) {
   return {Argument::Kind::local, nullptr, given.bytes};
 }
-/// Numbers, and structures of numbers without padding, which the kernel declares alike.
+/// Makes an argument of a number, or of a struct of numbers without padding, which the kernel
+/// declares identically.
 template <class T>
 Argument argument(const T& given) {
   static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>);
@@ -91,8 +91,8 @@ RUNG_API void launch(const Context& context, const Kernel& kernel, const Groups&
                      const Argument* arguments, std::size_t count);
 }  // namespace detail
 
-/// Enqueues a kernel. Throws Error(device) where the device's compiler or queue refuses it,
-/// Error(invalid_argument) for memory that is not the device's.
+/// Enqueues a kernel. Throws Error(device) if the compiler or the queue rejects it,
+/// Error(invalid_argument) for memory outside the device's buffers.
 template <class... Arguments>
 void launch(const Context& context, const Kernel& kernel, const Groups& range,
             const Arguments&... arguments) {

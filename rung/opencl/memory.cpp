@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of buffers: from an address to a cl_mem and an offset in it.
+// Table of buffers, which maps an address to a cl_mem and an offset.
 #include "rung/opencl/memory.hpp"
 
 #include <sys/mman.h>
@@ -25,16 +25,16 @@ struct Buffer {
 
 struct BufferTable {
   std::shared_mutex guard;
-  std::map<std::uintptr_t, Buffer> by_address;  // where its range begins
+  std::map<std::uintptr_t, Buffer> by_address;  // key: start of the address range
 };
 
-/// Never destroyed: tensors that are static objects may end later.
+/// Returns the table, which is never destroyed: static tensors may be destroyed later.
 BufferTable& table() {
   static BufferTable& all = *new BufferTable;
   return all;
 }
 
-/// The buffer that `address` is in, or none; the caller holds the table's lock.
+/// Returns an iterator to the buffer that contains `address`, or end(); the caller holds the lock.
 auto find_buffer(std::uintptr_t address) {
   BufferTable& all = table();
   auto found = all.by_address.upper_bound(address);
@@ -86,7 +86,7 @@ void release(int, void* memory) noexcept {
     table().by_address.erase(found);
   }
   munmap(memory, buffer.bytes);
-  // Kernels that are enqueued hold the buffer until they are done.
+  // Enqueued kernels retain the buffer until they have finished.
   runtime().release_mem_object(buffer.memory);
 }
 

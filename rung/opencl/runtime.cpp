@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading libOpenCL.so.1, and the names of its statuses.
+// Loads libOpenCL.so.1, and names status codes.
 #include "rung/opencl/runtime.hpp"
 
 #include <dlfcn.h>
@@ -42,7 +42,7 @@ class Symbols {
   std::string why_not;
 
  private:
-  void* handle_ = nullptr;  // never closed: drivers do not survive it
+  void* handle_ = nullptr;  // never closed: drivers do not survive dlclose()
 };
 
 Runtime load() {

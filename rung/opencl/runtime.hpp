@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of OpenCL 1.2 that rung calls, looked up in the ICD loader when first needed. Not
-// linked: a machine without libOpenCL.so.1 loses the backend and nothing else.
+// OpenCL 1.2 functions, looked up in the ICD loader on first use. rung does not link to OpenCL: a
+// machine without libOpenCL.so.1 lacks this backend only.
 #pragma once
 
 #ifndef CL_TARGET_OPENCL_VERSION
@@ -35,15 +35,16 @@ struct Runtime {
   decltype(&::clEnqueueCopyBuffer) enqueue_copy_buffer;
   decltype(&::clFinish) finish;
 
-  std::string why_not;  // "": all of them are there
+  std::string why_not;  // reason for missing functions; "" if all were found
 };
 
-/// Loads the library on first use. A process that has OpenCL already (linked, or preloaded by a
-/// tool such as Oclgrind) keeps its own; RUNG_OPENCL_LIBRARY names another file.
+/// Returns OpenCL's functions; loads the library on first use. RUNG_OPENCL_LIBRARY names the file
+/// to load; otherwise an OpenCL library that the process already has (linked, or preloaded by a
+/// tool such as Oclgrind) takes precedence over libOpenCL.so.1.
 const Runtime& runtime();
 
-/// Throws Error unless `status` is CL_SUCCESS: out_of_memory or device, with the name of the status
-/// behind what was being done.
+/// Throws Error(out_of_memory) or Error(device) unless `status` is CL_SUCCESS; the message has
+/// `doing`, the failed operation, and the name of the status.
 void check(cl_int status, const std::string& doing);
 
 }  // namespace rung::opencl

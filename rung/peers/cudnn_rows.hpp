@@ -15,7 +15,7 @@ namespace rung::cudnn {
 struct RowLayout {
   std::int64_t n = 1, w = 1;
   int n_axis = -1, w_axis = -1;  // of the collapsed axes; -1: none
-  bool fits = false;             // false: more axes or larger strides than cuDNN takes
+  bool fits = false;             // false: more axes or larger strides than cuDNN supports
 };
 template <int N>
 RowLayout row_layout(const Rows<N>& rows) {

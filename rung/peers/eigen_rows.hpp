@@ -11,8 +11,8 @@
 
 namespace rung::peers {
 
-/// Peer whose module computes rows. Call<T> is the plain struct that the module takes for rows of
-/// T, float or double.
+/// Peer whose module computes rows. Call<T> is the plain struct of arguments that the module
+/// receives for rows of T, float or double.
 template <template <class> class Call>
 class EigenRows {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Location of modules, and the variant to load.
+// Paths of modules, and selection of the variant to load.
 #include "rung/peers/module.hpp"
 
 #include <dlfcn.h>

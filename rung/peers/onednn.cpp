@@ -15,7 +15,8 @@ bool lie_alike(const ConstTensorRef& a, const ConstTensorRef& b) {
   return a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides;
 }
 
-/// Returns whether version 2 describes both operands of the operation by one layout.
+/// Returns whether source and destination must have the same layout: version 2 has one descriptor
+/// for both.
 bool needs_one_layout(const Operation& operation) {
   return !library().version_3 &&
          (operation.kind == Kind::eltwise || operation.kind == Kind::layer_norm);

@@ -2,7 +2,7 @@
 // oneDNN for the peers of all operators: loaded, not linked, with versions 2 and 3 of its C
 // interface behind one interface. A complete peer:
 //
-//   onednn::Primitive& cached() {                    // one a thread: a repeated call finds it made
+//   onednn::Primitive& cached() {                    // one per thread, for repeated calls
 //     thread_local onednn::Primitive primitive;
 //     return primitive;
 //   }
@@ -11,21 +11,21 @@
 //                              .algorithm = onednn::Algorithm::relu},
 //                             {{onednn::source, a.x}, {onednn::destination, a.y}}, threads);
 //   }
-//   Support supports(const Args& a, const Context& c) {      // ask for no empty tensors
+//   Support supports(const Args& a, const Context& c) {      // tensors must not be empty
 //     return prepare(a, c.threads()) ? supported : unsupported("oneDNN has no such primitive");
 //   }
 //   void run(const Args& a, Context& c) {
 //     const peer::ThreadCount threads(c.threads());          // rung/peers/thread_count.hpp
-//     prepare(a, c.threads());                               // a few comparisons when unchanged
-//     cached().run({a.x.data, a.y.data});                    // in the order prepare() was given
+//     prepare(a, c.threads());                               // a few comparisons if unchanged
+//     cached().run({a.x.data, a.y.data});                    // in the order passed to prepare()
 //   }
 //   const Rung<Op> self{{.name = "onednn", .peer = true, .about = onednn::about,
 //                        .present = onednn::present, .supports = supports, .run = run}};
 //
-// Operands of each kind, in any order; strides are those of the tensors, all non-zero:
+// Operands of each kind, in any order; all strides are non-zero:
 //
 //   matmul       source (m x k), weights (k x n), destination (m x n)
-//   eltwise      source, destination; alpha and beta as oneDNN documents them an algorithm
+//   eltwise      source, destination; alpha and beta as oneDNN documents them per algorithm
 //   binary       source, source_1 (extents of 1 are broadcast), destination
 //   softmax      source, destination; axis. Backward: destination (y), gradient_destination (dy),
 //                gradient_source (dx)
@@ -35,7 +35,7 @@
 //                variance, and with flags scale, gradient_scale, gradient_shift
 //   reduction    source, destination (same rank, 1 in the reduced axes); alpha is p, beta epsilon
 //   reorder      source, destination
-//   convolution  source, weights (groups in front where there are several), destination; window.
+//   convolution  source, weights (groups first if there are several), destination; window.
 //                Backward for the images: gradient_source, weights, gradient_destination; for the
 //                filters: source, gradient_weights, gradient_destination
 //   pooling      source, destination; window
@@ -54,9 +54,9 @@
 
 namespace rung::onednn {
 
-/// Returns whether the library is installed with a CPU engine; about() returns its name: "oneDNN
-/// 2.6.3, avx512_core_vnni, OpenMP". Any DNNL_MAX_CPU_ISA is lifted for a fair comparison. If our
-/// own rungs are capped at AVX2 (RUNG_CPU_TARGET), oneDNN is capped too.
+/// Returns whether the library is installed with a CPU engine; about() returns its name, such as
+/// "oneDNN 2.6.3, avx512_core_vnni, OpenMP". DNNL_MAX_CPU_ISA is overridden: oneDNN uses all
+/// instruction sets, or at most AVX2 if our own rungs do (RUNG_CPU_TARGET).
 Support present();
 std::string about();
 
@@ -116,17 +116,17 @@ enum class Algorithm : std::uint8_t {
   // pooling
   pool_max,
   pool_average,             // includes padding in the count
-  pool_average_of_existing  // excludes it
+  pool_average_of_existing  // excludes padding from the count
 };
 
 /// Window of a convolution or pooling, per image axis; unused axes are zero.
 struct Window {
   static constexpr int max_axes = 3;
   std::int64_t strides[max_axes] = {};
-  std::int64_t kernel[max_axes] = {};    // of a pooling
+  std::int64_t kernel[max_axes] = {};    // pooling only
   std::int64_t dilation[max_axes] = {};  // as oneDNN counts it: 0 is dense
-  std::int64_t front[max_axes] = {};     // padding
-  std::int64_t behind[max_axes] = {};
+  std::int64_t front[max_axes] = {};     // padding before
+  std::int64_t behind[max_axes] = {};    // padding after
   bool operator==(const Window&) const = default;
 };
 
@@ -135,9 +135,9 @@ struct Operation {
   Kind kind = Kind::matmul;
   Algorithm algorithm = Algorithm::none;
   bool backward = false;
-  bool training = false;  // a forward layer norm that keeps mean and variance
-  bool scale = false;     // of a layer norm
-  bool shift = false;
+  bool training = false;  // layer norm: the forward pass stores mean and variance
+  bool scale = false;     // layer norm: has scale
+  bool shift = false;     // layer norm: has shift
   int axis = 0;
   float alpha = 0;
   float beta = 0;
@@ -163,7 +163,7 @@ enum Role : int {
 };
 struct Operand {
   Role role;
-  ConstTensorRef tensor;  // type, shape and strides; of outputs too
+  ConstTensorRef tensor;  // type, shape and strides, also for outputs
   bool any = false;       // weights and their gradient: in the library's preferred layout
 };
 

@@ -159,7 +159,7 @@ bool describe_2(const Operation& op, const Layouts& x, Handle hint, Handle* made
     case Kind::matmul:
       ok = succeeds(lib.v2.matmul, o, x[source], x[weights], no_bias, x[destination]);
       break;
-    case Kind::eltwise:  // has one layout: the peer gives both operands the same
+    case Kind::eltwise:  // one layout for both operands (needs_one_layout)
       ok = succeeds(lib.v2.eltwise, o, forward, algorithm, x[source], op.alpha, op.beta);
       break;
     case Kind::binary:

@@ -19,7 +19,7 @@ class Layout {
   /// Describes a tensor; returns false for a type that oneDNN does not support. `any`: the library
   /// chooses the layout.
   bool make(const ConstTensorRef& tensor, bool any = false);
-  /// Returns the descriptor, or null for an operand that the call does not have.
+  /// Returns the descriptor, or null for an absent operand.
   [[nodiscard]] Description get() const {
     if (!known_) return nullptr;
     return made_ != nullptr ? made_ : static_cast<Description>(buffer_);

@@ -2,10 +2,9 @@
 // The part of oneDNN's C interface, versions 2 and 3, that onednn.cpp uses. Declared here because
 // the library is loaded, not linked, so that its development package is not needed.
 //
-// The versions differ in how an operation is described. Both pass descriptors by address, so
-// version 2's descriptors, which are caller-owned structures, may live in a sufficiently large
-// buffer (matmul's has 2800 bytes in 2.6), and version 3's, which the library allocates, in a
-// pointer.
+// The versions differ in the description of operations. Both pass descriptors by address: version
+// 2's descriptors are structures that the caller owns, here buffers of sufficient size (matmul's
+// has 2800 bytes in 2.6), and version 3's are allocated by the library, here pointers.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +48,7 @@ struct Library {
   Status (*execute)(Handle primitive, Handle stream, int count, const Argument* arguments);
   Status (*reorder)(Handle* description, Description source, Handle source_engine,
                     Description destination, Handle destination_engine, Handle attributes);
-  Description (*query)(Handle description, int what, int index);  // of a primitive's operand
+  Description (*query)(Handle description, int what, int index);  // layout of an operand
 
   struct {  // version 2: an operation is initialized, then described
     Status (*layout)(void* layout, int rank, const Dimension* shape, int type,

@@ -8,8 +8,8 @@
 
 namespace rung::peer {
 
-/// Scoped thread count. A library's own setting is changed only if it differs; OpenMP's, which such
-/// libraries change behind the caller's back, is restored afterward.
+/// Scoped thread count. Changes a library's own setting only if it differs, and restores OpenMP's
+/// thread count, which such libraries change.
 class ThreadCount {
  public:
   /// Sets OpenMP's thread count, for libraries without a setting of their own.
