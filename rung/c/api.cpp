@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C interface's contexts, tensors and errors.
+// Contexts, tensors and errors of the C interface.
 #include "rung/c/api.hpp"
 
 #include <pthread.h>
@@ -18,15 +18,16 @@ static_assert(RUNG_U16 == static_cast<int>(DType::u16));
 static_assert(RUNG_SIMT == static_cast<int>(Backend::simt));
 static_assert(RUNG_OPENCL == static_cast<int>(Backend::opencl));
 
-/// The message of this thread's last failure: a copy where memory allows, else a literal. Without a
-/// destructor: where there is no memory to register one, the C library ends the process.
+/// Message of this thread's last failure: a copy if memory allows, else a literal. It has no
+/// destructor: the C library aborts the process if it lacks memory to register one.
 struct LastError {
   char* text = nullptr;
   const char* shown = "";
 };
 constinit thread_local LastError last_error;
 
-/// Frees the copies of threads that end. Other keys' destructors may still make calls.
+/// Key whose destructor frees the copy of an exiting thread. Destructors of other keys may still
+/// call this library.
 struct Copies {
   pthread_key_t key{};
   bool known = pthread_key_create(&key, [](void*) {
@@ -35,7 +36,7 @@ struct Copies {
                }) == 0;
 };
 
-/// Null if there is no memory.
+/// Returns a copy of the message that is freed when the thread exits; null if there is no memory.
 char* kept_copy(const char* message) noexcept {
   static const Copies copies;
   char* const copy = copies.known ? strdup(message) : nullptr;

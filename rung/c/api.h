@@ -18,11 +18,11 @@
 extern "C" {
 #endif
 
-/* Numbers never change; new ones may come. */
+/* Existing numbers never change; new ones may be added. */
 typedef enum rung_status {
   RUNG_OK = 0,
-  RUNG_INVALID_ARGUMENT = 1, /* the call is wrong whatever the machine */
-  RUNG_UNSUPPORTED = 2,      /* a valid call that nothing here implements */
+  RUNG_INVALID_ARGUMENT = 1, /* the call is invalid on every machine */
+  RUNG_UNSUPPORTED = 2,      /* the call is valid, but no kernel implements it */
   RUNG_NOT_AVAILABLE = 3,    /* needs a device, driver or library that this machine lacks */
   RUNG_OUT_OF_MEMORY = 4,
   RUNG_IO = 5,
@@ -56,10 +56,10 @@ typedef struct rung_device {
   int index;
 } rung_device;
 
-/* The caller's memory, described. Strides count elements, may be zero (broadcast) and in any
- * order; NULL strides mean C-contiguous. At most 8 axes. Overlap is decided by address ranges, from
- * the lowest to the highest byte that a tensor touches, so that tensors whose elements interleave
- * are refused. */
+/* Description of a tensor in the caller's memory, with at most 8 axes. Strides are in elements, may
+ * be zero (broadcast) and in any order; NULL strides mean C-contiguous. Overlap is determined from
+ * address ranges, from the lowest to the highest byte of a tensor, so that tensors whose elements
+ * interleave are rejected. */
 typedef struct rung_tensor {
   void* data;
   rung_dtype dtype;
@@ -77,62 +77,66 @@ typedef enum rung_tuning {
   RUNG_TUNING_FIRST_CALL = 2
 } rung_tuning;
 
-/* "f32" and so on; "unknown dtype" for other numbers. */
+/* Returns the name of a dtype, such as "f32"; "unknown dtype" for other numbers. */
 RUNG_C_API const char* rung_dtype_name(rung_dtype dtype);
-/* Bytes of one element; 0 for other numbers. */
+/* Returns the bytes of one element; 0 for other numbers. */
 RUNG_C_API size_t rung_dtype_size(rung_dtype dtype);
 
-/* A tensor with memory of its own on a device, C-contiguous and uninitialized: 64-byte aligned, 256
- * on a GPU. Its data, shape and strides stay where they are until it is destroyed. *tensor is set
- * to NULL on failure. */
+/* Creates a tensor that owns its memory on a device, C-contiguous and uninitialized, aligned to 64
+ * bytes (256 on a GPU). Its pointers data, shape and strides are valid until it is destroyed.
+ * *tensor is set to NULL on failure. */
 RUNG_C_API rung_status rung_tensor_create(rung_dtype dtype, int rank, const int64_t* shape,
                                           rung_device device, rung_tensor** tensor);
-/* Only what rung_tensor_create made, and once: destroying it twice, or using it afterwards, is
- * undefined, as with free(). NULL is allowed and does nothing. Work that uses it should be done. */
+/* Destroys a tensor made by rung_tensor_create. Destroying it twice, or using it afterwards, is
+ * undefined, as with free(). NULL is allowed and does nothing. Work that uses the tensor must have
+ * finished. */
 RUNG_C_API void rung_tensor_destroy(rung_tensor* tensor);
 
-/* Copies the elements of `from` to `to`: one shape and dtype, any strides, any devices, a copy
- * between host and GPU too. They must not overlap. Done when it returns; it does not wait for work
- * enqueued on a context, see rung_context_synchronize. */
+/* Copies the elements of `from` to `to`, which must have the same shape and dtype, and must not
+ * overlap. Strides and devices are arbitrary, for example host and GPU. The copy is complete on
+ * return, but does not wait for work enqueued on a context (rung_context_synchronize). */
 RUNG_C_API rung_status rung_copy(const rung_tensor* from, const rung_tensor* to);
 
-/* "0.1.0", of the library that is loaded; the macros are those compiled against. */
+/* Returns the version of the loaded library, such as "0.1.0"; the macros have the version of the
+ * headers. */
 RUNG_C_API const char* rung_version(void);
 
-/* What went wrong in the last call of this thread that failed; "" when none did. Valid until this
- * thread's next call. Never NULL. */
+/* Returns the message of this thread's last failed call; "" if no call failed. Never NULL; valid
+ * until this thread's next call. */
 RUNG_C_API const char* rung_last_error(void);
 
-/* "invalid argument" and so on; "unknown status" for other numbers. */
+/* Returns the name of a status, such as "invalid argument"; "unknown status" for other numbers. */
 RUNG_C_API const char* rung_status_name(rung_status status);
 
-/* RUNG_OK when the backend can run here; else RUNG_NOT_AVAILABLE: rung_last_error() says why. */
+/* Returns RUNG_OK if the backend can run on this machine, else RUNG_NOT_AVAILABLE;
+ * rung_last_error() returns the reason. */
 RUNG_C_API rung_status rung_backend_available(rung_backend backend);
 
-/* device_or_threads: for RUNG_CUDA the index of the GPU, for RUNG_OPENCL of the device, counted
- * over all platforms; otherwise the number of threads, 0 for every core this process may use.
- * stream: a cudaStream_t, or NULL for the default stream; NULL for other backends. *context is set
- * to NULL on failure. */
+/* Creates a context. device_or_threads: for RUNG_CUDA the index of the GPU, for RUNG_OPENCL the
+ * index of the device over all platforms; otherwise the number of threads, 0 for all cores that
+ * this process may use. stream: for RUNG_CUDA a cudaStream_t, or NULL for the default stream; must
+ * be NULL for other backends. *context is set to NULL on failure. */
 RUNG_C_API rung_status rung_context_create(rung_backend backend, int device_or_threads,
                                            void* stream, rung_context** context);
-/* Only what rung_context_create made, and once: destroying it twice, or using it afterwards, is
- * undefined, as with free(). NULL is allowed and does nothing. Enqueued work should be done: see
- * rung_context_synchronize. */
+/* Destroys a context made by rung_context_create. Destroying it twice, or using it afterwards, is
+ * undefined, as with free(). NULL is allowed and does nothing. Enqueued work must have finished
+ * (rung_context_synchronize). */
 RUNG_C_API void rung_context_destroy(rung_context* context);
-/* Sets the rule by which calls on a CPU choose among kernels, which add in different orders.
- * RUNG_CHOICE_REPEATABLE, the default: by shapes, layouts and options alone, so that any number of
- * threads gives the same bits. RUNG_CHOICE_FASTEST: also by the number of threads, so that another
- * number may give other bits. */
+/* Sets the rule by which calls on a CPU choose among kernels, which sum in different orders.
+ * RUNG_CHOICE_REPEATABLE (default): by shapes, layouts and options only, so that results are
+ * bitwise equal for all thread counts. RUNG_CHOICE_FASTEST: also by the thread count, so that
+ * results may differ between thread counts. */
 RUNG_C_API rung_status rung_context_set_choice(rung_context* context, rung_choice choice);
-/* Sets where a call's kernel comes from; a new context takes the word of the environment variable
- * RUNG_TUNE (off, remembered or first_call; default off). RUNG_TUNING_OFF: from estimates.
- * RUNG_TUNING_REMEMBERED: from the tuning file where it has the call. RUNG_TUNING_FIRST_CALL: what
- * the file does not have is measured, on copies of what the call writes, and written to it; that
- * takes up to a quarter of a second beside one or two runs of each candidate, and waits for all
- * work of a GPU. The file is RUNG_TUNE_FILE, else rung/tuning.jsonl in XDG_CACHE_HOME or ~/.cache.
- * Measured kernels may add in another order than estimated ones. */
+/* Sets how a call's kernel is chosen. The initial value is that of the environment variable
+ * RUNG_TUNE (off, remembered or first_call; default off). RUNG_TUNING_OFF: by estimates.
+ * RUNG_TUNING_REMEMBERED: from the tuning file if it has an entry for the call, else by estimates.
+ * RUNG_TUNING_FIRST_CALL: a call without an entry measures the candidates, on copies of its
+ * outputs, and writes the entry; this takes up to a quarter of a second besides one or two runs of
+ * each candidate, and waits for all work of a GPU. The file is RUNG_TUNE_FILE, else
+ * rung/tuning.jsonl in XDG_CACHE_HOME or ~/.cache. Measured kernels may sum in another order than
+ * estimated ones. */
 RUNG_C_API rung_status rung_context_set_tuning(rung_context* context, rung_tuning tuning);
-/* Waits for all enqueued work; returns what went wrong in it. */
+/* Waits for all work enqueued on the context; returns the error of work that failed. */
 RUNG_C_API rung_status rung_context_synchronize(rung_context* context);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Building blocks of every operator's C functions, which check what C cannot and turn exceptions
-// into codes. Internal to the library.
+// Building blocks of the operators' C functions: checks of arguments, and conversion of exceptions
+// to status codes. Internal to the library.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,10 @@ struct rung_context {
 
 namespace rung::c_api {
 
-/// Keeps the message for rung_last_error().
+/// Stores the message for rung_last_error() and returns the status of `code`.
 rung_status report(ErrorCode code, const char* message) noexcept;
 
-/// Runs body; no exception leaves. A call that succeeds leaves the last message as it was.
+/// Runs body and converts exceptions to a status. A successful call keeps the last message.
 template <class Body>
 rung_status guarded(const Body& body) noexcept {
   try {
@@ -42,18 +42,19 @@ rung_status guarded(const Body& body) noexcept {
 
 [[noreturn]] void invalid(const std::string& message);
 
-/// Subject of a check: "context", or "dtype" of "a". Its words are made only for an error, because
-/// that takes as long as a small product.
+/// Subject of a check: "context", or "dtype" of "a". text() is called for errors only, as it takes
+/// as long as a small product.
 struct Checked {
   const char* what;
   const char* of = nullptr;
   [[nodiscard]] std::string text() const;
 };
 
-/// Throws when `pointer` is NULL.
+/// Throws Error(invalid_argument) if `pointer` is NULL.
 void require(const void* pointer, Checked name);
 
-/// The number in a C enumeration. C may store any, but C++ may only load those near the named ones.
+/// Returns the number in a C enumeration. C can store any int, but in C++ loading an enumeration
+/// outside its range is undefined.
 template <class Enum>
 int number_in(const Enum& value) {
   int number = 0;
@@ -62,7 +63,7 @@ int number_in(const Enum& value) {
   return number;
 }
 
-/// One of 0 to `last`, or an Error.
+/// Converts a C enumerator from 0 to `last`; throws Error(invalid_argument) for other numbers.
 template <class To, class From>
 To checked_enum(const From& value, To last, Checked name) {
   const int number = number_in(value);
@@ -73,16 +74,16 @@ To checked_enum(const From& value, To last, Checked name) {
   return static_cast<To>(number);
 }
 
-/// A tensor as C describes it, checked.
+/// Checks C's description of a tensor and converts it.
 TensorRef reference(const rung_tensor* tensor, const char* name);
 
-/// Copies what a program knows of its options, `given_size` bytes, over the defaults in `options`.
-/// Throws where that is less than the first version had, or where a field that this library does
-/// not know is not zero. `type` is the structure's name in C.
+/// Copies the options of a program, `given_size` bytes, over the defaults in `options`, `size`
+/// bytes. Throws if `given_size` is less than the first version's size, or if fields unknown to
+/// this library are not zero. `type` is the structure's name in C.
 void complete(void* options, std::size_t size, const void* given, std::size_t given_size,
               std::size_t first_version, const char* type);
 
-/// Copies `defaults` to a program's options of `size` bytes; zero behind what they have.
+/// Copies `defaults`, `known` bytes, to a program's options of `size` bytes; zeroes the rest.
 void initialize(void* options, std::size_t size, const void* defaults, std::size_t known,
                 const char* type);
 

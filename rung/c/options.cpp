@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of the C functions: versions of their structures, optional tensors, lists of axes.
+// Options of the C functions: versions of their structs, optional tensors, lists of axes.
 #include "rung/c/options.hpp"
 
 #include <algorithm>
@@ -12,7 +12,8 @@ namespace rung::c_api {
 TensorRef reference(const Argument& argument) {
   const bool missing = argument.tensor == nullptr && argument.optional;
   TensorRef tensor = missing ? TensorRef() : reference(argument.tensor, argument.name);
-  // Operators take a tensor without data as "not given". An empty one is given; it may be wrong.
+  // Operators treat a tensor without data as absent. A given tensor without data is empty, and must
+  // still be checked.
   alignas(64) static std::byte nowhere[1];
   if (tensor.data == nullptr && !missing) tensor.data = nowhere;
   return tensor;
@@ -29,7 +30,7 @@ Extents extents(const std::int64_t* numbers, const char* name, int count, const 
 
 void complete(void* options, std::size_t size, const void* given, std::size_t given_size,
               std::size_t first_version, const char* type) {
-  // No structure has a size that is no multiple of its alignment: such a one ends within a field.
+  // A struct's size is a multiple of its alignment; any other size ends within a field.
   if (given_size < first_version || given_size % alignof(double) != 0) {
     invalid("size of options is " + std::to_string(given_size) + "; call " + type +
             "_init first, which sets at least " + std::to_string(first_version));
@@ -51,7 +52,7 @@ void initialize(void* options, std::size_t size, const void* defaults, std::size
   }
   std::memset(options, 0, size);
   std::memcpy(options, defaults, std::min(size, known));
-  std::memcpy(options, &size, sizeof size);  // what the program knows, not this library
+  std::memcpy(options, &size, sizeof size);  // the program's size, not this library's
 }
 
 }  // namespace rung::c_api

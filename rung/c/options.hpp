@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of the C functions. A table per operator states which field of C's structure stands for
-// which field of the C++ one; defaults, conversion, checks and the call itself follow from it:
+// Options of the C functions. A table per operator maps the fields of C's struct to those of the
+// C++ struct; defaults, conversion, checks and the call follow from it:
 //
 //   using C = rung_softmax_options;
 //   using Cpp = rung::SoftmaxOptions;
@@ -15,8 +15,8 @@
 //     return table.call(rung::softmax, context, options, Argument{x, "x"}, Argument{y, "y"});
 //   }
 //
-// C's structure begins with `size_t size`; the first version of it ends with `const char* rung`.
-// Fields that come later stand behind that one. Internal to the library.
+// C's struct begins with `size_t size`; its first version ends with `const char* rung`. Later
+// versions append fields. Internal to the library.
 #pragma once
 
 #include <algorithm>
@@ -32,16 +32,17 @@
 
 namespace rung::c_api {
 
-/// A tensor that a C function is given, and the name of the parameter; optional ones may be NULL.
+/// Tensor argument of a C function, with the parameter's name; optional ones may be NULL.
 struct Argument {
   const rung_tensor* tensor;
   const char* name;
   bool optional = false;
 };
-/// A reference without data, which operators take as "not given", where an optional one is NULL.
+/// Checks and converts a tensor argument. An optional NULL becomes a reference without data, which
+/// operators treat as absent.
 TensorRef reference(const Argument& argument);
 
-/// `count` numbers at `numbers`, at most max_rank.
+/// Returns the `count` numbers at `numbers`, at most max_rank.
 Extents extents(const std::int64_t* numbers, const char* name, int count, const char* count_name);
 
 inline void convert(double from, double& to, const char*) { to = from; }
@@ -52,7 +53,7 @@ void convert(const rung_tensor* from, BasicTensorRef<Void>& to, const char* name
   if (from != nullptr) to = reference(Argument{from, name});
 }
 
-/// A number, a switch (int in C, bool in C++) or an optional tensor, whose default is none.
+/// Option that is a number, a flag (int in C, bool in C++) or an optional tensor (default: absent).
 template <class C, class CValue, class Cpp, class CppValue>
 struct Field {
   const char* name;
@@ -69,7 +70,7 @@ constexpr auto field(const char* name, CValue C::*in_c, CppValue Cpp::*in_cpp) {
   return Field<C, CValue, Cpp, CppValue>{name, in_c, in_cpp};
 }
 
-/// One of an enumeration's values, 0 to `last`.
+/// Option that is an enumerator, 0 to `last`.
 template <class C, class CEnum, class Cpp, class CppEnum>
 struct Choice {
   const char* name;
@@ -85,7 +86,7 @@ constexpr auto choice(const char* name, CEnum C::*in_c, CppEnum Cpp::*in_cpp, Cp
   return Choice<C, CEnum, Cpp, CppEnum>{name, in_c, in_cpp, last};
 }
 
-/// A pointer and a count in C: a list of axes. The default is none.
+/// Option that is a list of axes, a pointer and a count in C. Default: empty.
 template <class C, class Cpp>
 struct List {
   const char* name;
@@ -105,7 +106,7 @@ constexpr auto list(const char* name, const std::int64_t* C::*numbers, const cha
   return List<C, Cpp>{name, numbers, count_name, count, in_cpp};
 }
 
-/// Array in C with a number per axis of an image.
+/// Option with a number per image axis, an array in C.
 template <class C, int N, class Cpp>
 struct PerAxisField {
   const char* name;
@@ -127,7 +128,7 @@ constexpr auto per_axis(const char* name, int (C::*in_c)[N], PerAxis Cpp::*in_cp
   return PerAxisField<C, N, Cpp>{name, in_c, in_cpp};
 }
 
-/// Returns whether an enumerator of C is that of C++: for static_assert.
+/// Returns whether an enumerator of C equals that of C++; for static_assert.
 template <class CEnum, class CppEnum>
 constexpr bool same(CEnum in_c, CppEnum in_cpp) {
   return static_cast<int>(in_c) == static_cast<int>(in_cpp);
@@ -139,8 +140,8 @@ class OptionsTable {
   constexpr explicit OptionsTable(const char* type, Fields... fields)
       : type_(type), fields_(fields...) {}
 
-  /// Sets the first `size` bytes of a program's options to the defaults. Its structure may be
-  /// longer than this library's: what this library does not know is zero, off.
+  /// Sets a program's options, `size` bytes, to the defaults. If the program's struct is longer
+  /// than this library's, the unknown fields become zero, which means off.
   rung_status init(C* options, std::size_t size) const noexcept {
     return guarded([&] {
       const C defaults = make_defaults();
@@ -148,7 +149,8 @@ class OptionsTable {
     });
   }
 
-  /// function(context, tensors..., options, pick), with everything checked from left to right.
+  /// Calls function(context, tensors..., options, pick) after checking the arguments from left to
+  /// right.
   template <class Function, std::same_as<Argument>... Arguments>
   rung_status call(const Function& function, rung_context* context, const C* options,
                    const Arguments&... arguments) const noexcept {
@@ -175,7 +177,7 @@ class OptionsTable {
     return options;
   }
 
-  /// Reads the options that the program knows, over the defaults of those that it does not.
+  /// Reads the options that the program's struct has; the others keep their defaults.
   void read(const C* given, Cpp& to, Pick& pick) const {
     if (given == nullptr) return;
     if (given->size == sizeof(C)) return read_all(*given, to, pick);  // of this version: no copy
@@ -208,7 +210,7 @@ rung_status call_without_options(const Function& function, rung_context* context
   });
 }
 
-/// `type` is the name of C's structure, for messages.
+/// Makes the table of an operator. `type` is the name of C's struct, for messages.
 template <class C, class Cpp, class... Fields>
 constexpr auto options_table(const char* type, Fields... fields) {
   return OptionsTable<C, Cpp, Fields...>(type, fields...);

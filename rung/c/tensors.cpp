@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C interface's element types, owned tensors and copies.
+// Element types, owned tensors and copies of the C interface.
 #include <string>
 
 #include "rung/c/options.hpp"
@@ -23,7 +23,7 @@ bool known(rung_dtype dtype) {
   return number >= 0 && number <= static_cast<int>(DType::u16);
 }
 
-/// Result of rung_tensor_create: C's description, and the tensor that it describes.
+/// Result of rung_tensor_create(): C's description with the tensor that it describes.
 struct OwnedTensor : rung_tensor {
   rung::Tensor memory;
   Extents extents;
@@ -45,7 +45,7 @@ struct OwnedTensor : rung_tensor {
 
 const char* rung_dtype_name(rung_dtype dtype) {
   if (!known(dtype)) return "unknown dtype";
-  return to_string(static_cast<DType>(dtype)).data();  // of a literal: it ends with a zero
+  return to_string(static_cast<DType>(dtype)).data();  // a literal, null-terminated
 }
 
 size_t rung_dtype_size(rung_dtype dtype) {

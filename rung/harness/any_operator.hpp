@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators with their types erased: what the workbench lists, checks, times and runs without
-// knowing any of them. Operator<Op> registers one; it stands once in the operator's .cpp.
+// Type-erased operators, which the workbench lists, checks, times and runs. An object of
+// Operator<Op> in the operator's .cpp registers the operator.
 #pragma once
 
 #include <algorithm>
@@ -24,18 +24,18 @@ namespace rung {
 /// One argument of an operator on the command line (`rung run`).
 struct ArgumentSpec {
   enum class Kind { tensor, number, flag, text };
-  std::string_view name;  // a positional tensor "a", or an option: "alpha" becomes --alpha
+  std::string_view name;  // of a positional tensor ("a") or an option ("alpha" for --alpha)
   Kind kind = Kind::tensor;
   bool positional = false;
   std::string_view help;
-  std::string_view choices = {};  // for text: "none|relu|gelu"
+  std::string_view choices = {};  // accepted values of a text: "none|relu|gelu"
 };
 
-/// The arguments of one `rung run`, read; the operator fills result.
+/// Parsed arguments of one `rung run`; the operator fills `result`.
 struct RUNG_API Invocation {
   std::map<std::string, Tensor, std::less<>> tensors;
   std::map<std::string, double, std::less<>> numbers;
-  std::map<std::string, std::string, std::less<>> texts;  // flags are "" when given
+  std::map<std::string, std::string, std::less<>> texts;  // a given flag is ""
   Tensor result;
 
   [[nodiscard]] bool has(std::string_view name) const {
@@ -45,7 +45,8 @@ struct RUNG_API Invocation {
     const auto found = numbers.find(name);
     return found == numbers.end() ? otherwise : found->second;
   }
-  /// A whole number; throws Error(invalid_argument) for one that is none, or not accepted.
+  /// Returns an option that is a whole number, `otherwise` if absent. Throws
+  /// Error(invalid_argument) if it is not whole or not within `accepted`.
   [[nodiscard]] std::int64_t integer(std::string_view op, std::string_view name,
                                      std::int64_t otherwise, Problem::Whole accepted) const;
   [[nodiscard]] std::string_view text(std::string_view name, std::string_view otherwise) const {
@@ -54,7 +55,7 @@ struct RUNG_API Invocation {
   }
 };
 
-/// One problem made concrete on one device.
+/// A problem with its tensors on a device.
 class RUNG_API Instance {
  public:
   explicit Instance(Inputs made) : inputs(std::move(made)) {}
@@ -62,37 +63,38 @@ class RUNG_API Instance {
   Instance(const Instance&) = delete;
   Instance& operator=(const Instance&) = delete;
 
-  /// Throws what the public call would throw: shapes, types, devices, aliasing.
+  /// Throws the errors of the public function: shapes, types, devices, aliasing.
   virtual void validate(const Context& context) const = 0;
   [[nodiscard]] virtual Support supports(const RungInfo& rung, const Context& context) const = 0;
-  /// Runs the rung, peer or teaching too; the caller has asked supports().
+  /// Runs a rung, also peers and teaching rungs; supports() must have returned true.
   virtual void run(const RungInfo& rung, Context& context) = 0;
-  /// The public call, as a program makes it: validation and choice included.
+  /// Calls the public function, with validation and kernel choice.
   virtual void call(Context& context) = 0;
   [[nodiscard]] virtual const RungInfo& chosen(const Context& context) const = 0;
-  /// Seconds by which rungs that take the call are compared.
+  /// Returns the estimated seconds by which rungs that support the problem are compared.
   [[nodiscard]] virtual double estimate(const RungInfo& rung, const Context& context) const = 0;
-  /// Returns the facts that a rung states of the call, and whether its estimate follows from them.
+  /// work() returns the work that a rung states for the problem; has_facts() returns whether the
+  /// rung's estimate follows from it.
   [[nodiscard]] virtual Work work(const RungInfo& rung, const Context& context) const = 0;
   [[nodiscard]] virtual bool has_facts(const RungInfo& rung) const = 0;
-  /// Returns the seconds that its rates make of the facts, and what they are made of.
+  /// Returns the seconds predicted from the work by the rung's rates, with their parts.
   [[nodiscard]] virtual Prediction predict(const RungInfo& rung, const Context& context) const = 0;
-  /// Returns what the tuning file has of the call; no rung: nothing.
+  /// Returns the entry of the tuning file for the problem; no rung if there is none.
   [[nodiscard]] virtual detail::Tuned remembered(const Context& context) const = 0;
-  /// Times the candidates of the public call and remembers the fastest; no rung: could not be.
+  /// Times the candidates of the public function and records the fastest; returns no rung if the
+  /// problem cannot be tuned.
   virtual detail::Tuned tune(Context& context) = 0;
   [[nodiscard]] virtual Cost cost() const = 0;
   [[nodiscard]] virtual Cost traffic(const RungInfo& rung) const = 0;
   [[nodiscard]] virtual Tolerance tolerance(const RungInfo& rung) const = 0;
-  /// Fills the rows that `oracle` asks for, from the tensors as they are now; host memory only.
+  /// Computes the rows listed in `oracle` from the current tensors, which must be in host memory.
   virtual void reference(Oracle& oracle) const = 0;
-  /// Operations of reference() for `share` of all rows, from 0 to 1: as many of the problem's own,
-  /// unless the operator says otherwise.
+  /// Returns the operations of reference() for the fraction `share` of all rows, from 0 to 1: that
+  /// fraction of the problem's operations, unless the operator overrides it.
   [[nodiscard]] virtual double reference_operations(double share) const = 0;
-  /// Returns the problem that the call is made of by its shapes, types and options, whatever the
-  /// spelling of the problem that it was made of.
+  /// Returns the canonical problem, derived from shapes, types and options of the tensors.
   [[nodiscard]] virtual Problem description() const = 0;
-  /// Returns true if another instance is of the same operator and its call is equal but for data
+  /// Returns true if the other instance has the same operator and equal arguments, apart from data
   /// pointers, devices and strides.
   [[nodiscard]] virtual bool same_call(const Instance& other) const = 0;
 
@@ -107,24 +109,26 @@ class RUNG_API AnyOperator {
   [[nodiscard]] virtual std::string_view name() const = 0;
   /// One line: the formula.
   [[nodiscard]] virtual std::string_view summary() const = 0;
-  /// Returns the spelling of its problems, with one example per line.
+  /// Returns the syntax of the operator's problems, with one example per line.
   [[nodiscard]] virtual std::string_view problem_help() const = 0;
-  /// Sorted by backend: steps, kernels for shapes, kernels for types, peers (comes_before()).
+  /// Returns all rungs, sorted by backend, then steps, kernels for shapes, kernels for types, peers
+  /// (comes_before()).
   [[nodiscard]] virtual std::vector<const RungInfo*> rungs() const = 0;
   [[nodiscard]] virtual std::vector<Problem> check_problems(Backend backend) const = 0;
   [[nodiscard]] virtual std::vector<Problem> bench_problems(Backend backend) const = 0;
-  /// Families of random problems, as problem_pattern.hpp says; none: it is not surveyed.
+  /// Returns patterns of random problems (problem_pattern.hpp); empty if the operator is not
+  /// surveyed.
   [[nodiscard]] virtual std::span<const std::string_view> survey_patterns() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Instance> make(const Problem& problem, Variant variant,
                                                        std::uint64_t seed, Device device) const = 0;
-  /// Looks at a problem without filling its tensors: throws what making it would throw, or what the
-  /// operator's validate, which reads no elements, has against it. How many elements it writes.
+  /// Checks a problem without filling its tensors: throws the errors of make() and of the
+  /// operator's validate(). Returns the number of elements that the problem writes.
   [[nodiscard]] virtual std::int64_t examine(const Problem& problem,
                                              const Context& context) const = 0;
-  /// Returns the bytes of a problem's tensors, without allocating: for problems of any size.
+  /// Returns the bytes of a problem's tensors, without allocating them.
   [[nodiscard]] virtual double footprint(const Problem& problem, const Context& context) const = 0;
-  /// The problem with addresses in place of memory: its tensors must not be accessed, so that it
-  /// cannot be run, but layouts and costs are known, whatever its size.
+  /// Makes the problem with addresses instead of memory. It cannot be run, as its tensors must not
+  /// be accessed, but layouts and costs of problems of any size can be queried.
   [[nodiscard]] virtual std::unique_ptr<Instance> outline(const Problem& problem,
                                                           const Context& context) const = 0;
   [[nodiscard]] virtual std::span<const ArgumentSpec> arguments() const = 0;
@@ -139,15 +143,16 @@ class RUNG_API AnyOperator {
   const AnyOperator* next_ = nullptr;
 };
 
-/// Every operator in this process, by name.
+/// Returns all operators in this process, sorted by name.
 RUNG_API std::vector<const AnyOperator*> operators();
-/// Throws Error(invalid_argument) that lists the names.
+/// Returns the operator of this name. Throws Error(invalid_argument), which lists all names, if
+/// there is none.
 RUNG_API const AnyOperator& find_operator(std::string_view name);
 
-/// Families of random problems for `rung survey`, each a pattern (problem_pattern.hpp):
+/// Patterns of random problems (problem_pattern.hpp) for `rung survey`, declared once per operator:
 ///   constexpr std::string_view survey_patterns[] = {"(f32*2|bf16) 1..65536x1..65536(|,axis=0)"};
 ///   const Survey<Softmax> survey{survey_patterns};
-/// stands once among the operator's problems. One without is not surveyed.
+/// Operators without patterns are not surveyed.
 template <class Op>
 class Survey {
  public:
@@ -226,8 +231,8 @@ class Operator final : public AnyOperator {
     return call;
   }
 
-  /// Returns the call with the types and shapes of its tensors, but none of their memory. A scalar
-  /// that is given keeps an address, which alone tells it from one that is left out.
+  /// Returns the arguments without strides, devices and data of tensors. Given tensors get a common
+  /// address, since only its address distinguishes a given scalar from an absent one.
   static typename Op::Call without_memory(typename Op::Call call) {
     static char some_address;
     const auto strip = [](auto& tensor) {
@@ -242,8 +247,8 @@ class Operator final : public AnyOperator {
   struct Made final : Instance {
     Made(Problem p, Inputs i, const typename Op::Call& c)
         : Instance(std::move(i)), problem(std::move(p)), given(c), args(bind<Op>(c)) {}
-    /// Remembers the last answer: while a tiny problem is timed, searching the list each time would
-    /// cost as much as the problem.
+    /// Returns the rung of `info`; caches the last result, as a search of the list takes as long as
+    /// a tiny problem that is being timed.
     const Rung<Op>& find(const RungInfo& info) const {
       if (found != nullptr && &found->info == &info) return *found;
       for (const Rung<Op>* rung = Op::rungs().first; rung != nullptr; rung = rung->next) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The problems on which `rung explain` runs an operator's rungs when none is given: small enough to
-// be simulated, large enough that each rung does what it was written for.
+// Default problems of `rung explain` for an operator: small enough to be simulated, large enough to
+// be typical of each rung.
 //
 //   constexpr ExplainProblem explain_list[] = {{"f32 256x256x64"}, {"f32 1x512x512", "gemv"}};
 //   const ExplainProblems<Gemm> explain_problems{explain_list};
 //
-// stands once among the operator's problems. Rungs of an operator without such a list run on its
-// bench_problems().
+// Declared once per operator. Rungs of an operator without such a list run on its bench_problems().
 #pragma once
 
 #include <span>
@@ -18,7 +17,7 @@ namespace rung {
 
 struct ExplainProblem {
   std::string_view problem;
-  std::string_view rung = {};  // the only rung that runs on it; "": any that takes it
+  std::string_view rung = {};  // the only rung to run on it; "": any rung that supports it
 };
 
 class RUNG_API AnyExplainProblems {
@@ -26,8 +25,8 @@ class RUNG_API AnyExplainProblems {
   AnyExplainProblems(const AnyExplainProblems&) = delete;
   AnyExplainProblems& operator=(const AnyExplainProblems&) = delete;
 
-  /// Empty, where the operator of this name has none. A rung runs on the first that names it, else
-  /// on the first that names no rung and that it takes.
+  /// Returns the problems of an operator; empty by default. A rung runs on the first problem that
+  /// names it, else on the first problem without a rung that it supports.
   static std::span<const ExplainProblem> of(std::string_view op);
 
  protected:

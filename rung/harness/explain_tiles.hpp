@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tiles of rungs that nothing counts, those of the CPU, from which `rung explain` computes how
-// often operands of a product are loaded (rung/bench/reuse.hpp has the model).
+// Tile sizes of CPU rungs, whose accesses are not counted by a simulator. `rung explain` computes
+// from them how often a product's operands are loaded (rung/bench/reuse.hpp).
 //
 //   ExplainProduct tiles_of(const Problem& problem) { ... }
 //   const ExplainTiles<Gemm> explain_tiles{tiles_of};
 //
-// stands once among the operator's problems. An operator without has no such figures.
+// Declared once per operator. For other operators `rung explain` omits these figures.
 #pragma once
 
 #include <string_view>
@@ -18,17 +18,17 @@ namespace rung {
 
 struct ExplainTile {
   std::string_view rung;
-  // Extents of the tile of C whose sums stay in registers. 0: all rows, or all columns.
+  // Extents of the tile of C whose sums are in registers. 0: all rows, or all columns.
   double rows = 0, columns = 0;
-  // Extents of the tile of C whose parts of A and B stay in a cache. 0: all rows or columns.
+  // Extents of the tile of C whose operands stay in a cache. 0: all rows, or all columns.
   double cache_rows = 0, cache_columns = 0;
-  bool sums_move = false;  // each multiply-add loads its sum, and stores it
+  bool sums_move = false;  // each multiply-add loads and stores its sum
 };
 
-/// C = A B of m x k and k x n elements.
+/// A product C = A B of m x k and k x n elements, with the tiles of its rungs.
 struct ExplainProduct {
   double m = 0, k = 0, n = 0;
-  std::vector<ExplainTile> tiles;  // of the rungs of which they are known
+  std::vector<ExplainTile> tiles;  // of rungs with known tiles
 };
 
 class RUNG_API AnyExplainTiles {

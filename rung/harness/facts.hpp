@@ -5,7 +5,7 @@
 //   std::vector<std::string> facts_of(const Problem& problem) { ... }   // a sentence each
 //   const Facts<Conv> facts{facts_of};
 //
-// stands once among the operator's problems. An operator without has none.
+// Declared once per operator; optional.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regular files, read in full; every failure is an Error that names the file.
+// Reads regular files; every failure is an Error that names the file.
 #include "rung/harness/file_reader.hpp"
 
 #include <fcntl.h>

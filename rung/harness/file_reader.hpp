@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FileReader: how the files that tensors come from are read: regular ones, whose size is known
-// before anything is allocated for what they claim to hold.
+// FileReader: reads tensor files. Only regular files are accepted: their size bounds the memory
+// that is allocated for their claimed content.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace rung {
 
 class RUNG_API FileReader {
  public:
-  /// Throws Error(io) that names the file, here and below.
+  /// Opens a file for reading. All functions throw Error(io) that names the file.
   explicit FileReader(std::string path);
   FileReader(const FileReader&) = delete;
   FileReader& operator=(const FileReader&) = delete;
@@ -23,7 +23,7 @@ class RUNG_API FileReader {
 
   /// Returns the size in bytes; throws if it is not a regular file.
   [[nodiscard]] std::size_t size() const;
-  /// The next `bytes`; where there are fewer, the file is truncated.
+  /// Reads the next `bytes` bytes; throws "truncated" if there are fewer.
   void read(void* to, std::size_t bytes);
 
  private:

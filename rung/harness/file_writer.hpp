@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// FileWriter: how every output file of rung is written. A reader sees the old content or the new
-// one, never a part, whatever ends the process.
+// FileWriter: atomic replacement of output files. A reader sees the old content or the new content,
+// never a part, even if the process is killed.
 //
-// The content goes into a file without a name (O_TMPFILE) in the target's folder; commit() names it
-// and renames it over the target. Where the file system has no nameless files, a file ".rung-..."
-// with an unpredictable name takes its place; only a signal that kills the process can leave that
-// one behind.
+// The content is written to an unnamed file (O_TMPFILE) in the target's folder; commit() names it
+// and renames it over the target. On file systems without O_TMPFILE, a file ".rung-..." with an
+// unpredictable name is used instead; only a fatal signal can leave it behind.
 //
-// Replacing keeps mode and owner of an existing file and replaces what a symbolic link points to,
-// not the link. Devices, FIFOs, sockets and open descriptors (/dev/stdout) are written to as they
-// are, from the first write on. Where the owner cannot be kept (a file of somebody else's that may
-// be written), it is rewritten in place, which is not atomic.
+// A replaced file keeps its mode and owner, and a symbolic link is followed, not replaced. Devices,
+// FIFOs, sockets and open descriptors (/dev/stdout) are written directly, from the first write on.
+// If the owner cannot be kept (a writable file of another user), the target is rewritten in place,
+// which is not atomic.
 #pragma once
 
 #include <cstddef>
@@ -40,12 +39,12 @@ class RUNG_API FileWriter {
   void keep_attributes();
   void put_in_place();
 
-  std::string path_;       // as the caller names it: for messages
+  std::string path_;       // as given by the caller, for messages
   std::string target_;     // with symbolic links resolved
-  std::string temporary_;  // the name of the file aside while it has one
+  std::string temporary_;  // name of the temporary file; "" if it is unnamed
   int descriptor_ = -1;
   bool nameless_ = false;
-  bool direct_ = false;    // special files: nothing to put in place
+  bool direct_ = false;    // special file, written directly
   bool in_place_ = false;  // rewrite the target itself
 };
 

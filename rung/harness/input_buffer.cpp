@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor of Inputs with its surroundings: guards, padding, and the search for damage.
+// Buffers of Inputs: layout with guards and padding, expected content, and location of damage.
 #include "rung/harness/input_buffer.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ void for_each_row(const InputBuffer& buffer,
   Extents index;
   std::int64_t logical = 0;
   std::int64_t offset = 0;
-  // A repeated axis is in memory only once.
+  // A broadcast axis is stored once.
   const auto extent = [&](int axis) {
     return axis == 0 && buffer.repeats ? 1 : tensor.shape[axis];
   };
@@ -118,7 +118,7 @@ void render(const InputBuffer& buffer, Values values, bool poison_only, std::byt
   generate_poison(tensor.dtype, 0, bytes / static_cast<std::int64_t>(size), image);
   if (poison_only || tensor.empty()) return;
   const int last = tensor.rank() - 1;
-  // A repeated vector is one element in memory.
+  // A broadcast vector is stored as one element.
   const bool single = tensor.rank() == 0 || (last == 0 && buffer.repeats);
   const std::int64_t length = single ? 1 : tensor.shape[last];
   const std::int64_t stride = single ? 1 : tensor.strides[last];

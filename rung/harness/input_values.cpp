@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of Inputs: a counter-based generator, so that a value depends only on its index.
+// Values of Inputs by a counter-based generator: a value depends on stream and index only.
 #include "rung/harness/input_values.hpp"
 
 #include <algorithm>
@@ -81,7 +81,7 @@ void normal(std::uint64_t stream, double scale, std::int64_t first, std::int64_t
       out[i] = static_cast<T>(table.f32[word] * factor);
     });
   } else {
-    // Like quantized data of neural networks: bell-shaped over the range of 8 bits.
+    // Like quantized data of neural networks: normal, over the range of 8 bits.
     constexpr float spread = 32;
     constexpr float center = std::is_signed_v<T> ? 0 : 128;
     constexpr float low = std::is_signed_v<T> ? -127 : 0;
@@ -153,7 +153,7 @@ T adversarial_float(std::uint64_t bits, double scale) {
 template <class T>
 T adversarial_integer(std::uint64_t bits) {
   if constexpr (sizeof(T) <= 2) {
-    // A quarter are extremes, where 16-bit products and negations overflow.
+    // A quarter of the values are extremes, at which 16-bit products and negations overflow.
     if ((bits & 7) == 0) return std::numeric_limits<T>::max();
     if ((bits & 7) == 1) return std::numeric_limits<T>::min();
     return static_cast<T>(bits >> 8);
@@ -220,7 +220,7 @@ void generate_made(DType dtype, const ValueMaker& maker, std::uint64_t stream, s
 }
 
 void generate_poison(DType dtype, std::int64_t first, std::int64_t count, void* elements) {
-  // Copied as integers: a floating-point register may quiet a signaling NaN.
+  // Written as integers: a floating-point register may quiet a signaling NaN.
   const std::uint64_t step = is_floating(dtype) ? 0 : 1;
   const std::uint64_t word =
       poison[static_cast<std::size_t>(dtype)] + step * static_cast<std::uint64_t>(first);

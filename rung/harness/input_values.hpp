@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers that Inputs puts into tensors: a function of a stream and an index, so that any part
-// of any tensor can be made, or made again to compare with, without keeping a copy.
-// Internal to core.
+// Values of Inputs' tensors: a function of stream and index, so that any part of a tensor can be
+// generated, and generated again for a comparison, without a copy. Internal to core.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +9,7 @@
 
 namespace rung::detail {
 
-/// Writes the `count` values of index first, first + 1, ... as elements of `dtype`.
+/// Generates the values of indices [first, first + count) as elements of `dtype`.
 void generate_values(DType dtype, Values values, std::uint64_t stream, double scale,
                      std::int64_t first, std::int64_t count, void* elements);
 
@@ -18,9 +17,8 @@ void generate_values(DType dtype, Values values, std::uint64_t stream, double sc
 void generate_made(DType dtype, const ValueMaker& maker, std::uint64_t stream, std::int64_t first,
                    std::int64_t count, void* elements);
 
-/// Fills elements first, first + 1, ... with what no computation leaves behind: a signalling NaN of
-/// a payload that shows in a dump, for integers 0xa5a5... counted up, which no row of a result
-/// is by chance.
+/// Fills elements [first, first + count) with poison, which no computation is likely to produce: a
+/// signaling NaN with a recognizable payload; for integers 0xa5a5... plus the index.
 void generate_poison(DType dtype, std::int64_t first, std::int64_t count, void* elements);
 
 }  // namespace rung::detail

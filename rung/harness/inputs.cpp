@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors for checks: elements, the padding of their layout, and a guard region on either side. All
-// bytes outside elements hold poison.
+// Tensors for checks: elements, padding of the layout, and a guard region on either side. All bytes
+// outside elements are poison.
 #include "rung/harness/inputs.hpp"
 
 #include <algorithm>
@@ -22,8 +22,8 @@ using detail::Span;
 
 namespace {
 
-/// Up to this many bytes, every byte is compared after every run. Covers all tensors of `check`;
-/// comparing the gigabytes of a bench would take longer than timing.
+/// Buffers of up to this many bytes are compared in full after every run. Covers all tensors of
+/// `rung check`; comparing the gigabytes of `rung bench` would take longer than timing.
 constexpr std::int64_t compared_whole = std::int64_t{64} << 20;
 
 std::string describe(const Inputs::Entry& entry) {
@@ -77,8 +77,8 @@ struct Inputs::Impl {
   Filling filling;
   std::vector<Entry> entries;
   std::vector<InputBuffer> buffers;
-  bool damaged = false;       // set by damage(); the next reset() restores inputs too
-  std::int64_t reserved = 0;  // bytes of outlines, never touched
+  bool damaged = false;       // set by damage(); the next reset() restores inputs, too
+  std::int64_t reserved = 0;  // bytes that are allocated or outlined but never touched
 
   [[nodiscard]] bool on_host() const { return in_host_memory(device.backend); }
 
@@ -117,7 +117,7 @@ struct Inputs::Impl {
     return buffers.back().tensor;
   }
 
-  /// Returns a distinct address for an outline of `bytes` bytes, after those given before. No
+  /// Returns a distinct address for an outline of `bytes` bytes, after all earlier outlines. No
   /// memory is allocated.
   std::byte* address(std::int64_t bytes) {
     constexpr std::int64_t first = 4096;
@@ -153,7 +153,8 @@ struct Inputs::Impl {
     return "";
   }
 
-  /// Describes the damage within a span, "" if none; `but_elements` exempts the elements.
+  /// Returns a description of the damage within a span, "" if none; `but_elements` exempts the
+  /// elements.
   [[nodiscard]] std::string damage_within(std::size_t index, Span span, bool but_elements) const {
     const InputBuffer& buffer = buffers[index];
     const Entry& entry = entries[index];

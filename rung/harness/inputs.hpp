@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs: makes the tensors of a problem, in the variant asked for, so that every operator is
-// checked under every layout and every kind of value without writing a line for it.
+// Inputs: makes the tensors of a problem in a variant of layout and values, so that every operator
+// is checked with all variants without code of its own.
 //
-// Values depend on the seed, the tensor's name and the logical index alone: the same problem made
-// on another device, or in another variant, holds the same numbers (broadcast axes repeat theirs).
+// Values depend on the seed, the tensor's name and the logical index only: a problem has the same
+// values on every device and in every layout (broadcast axes repeat them).
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ enum class Layout : std::uint8_t {
 /// Values of inputs.
 enum class Values : std::uint8_t {
   normal,       // standard normal
-  integers,     // small whole numbers: sums are exact, so every bit must agree
+  integers,     // small whole numbers: sums are exact, results must be bitwise equal
   adversarial,  // magnitudes over many binades, cancelling pairs, subnormals, signed zeros
 };
 
@@ -40,15 +40,15 @@ struct Variant {
   bool operator==(const Variant&) const = default;
 };
 RUNG_API std::string to_string(const Variant& variant);
-/// Every layout with normal values, and plain with every kind of value.
+/// Returns all layouts with normal values, and the plain layout with all kinds of values.
 RUNG_API std::vector<Variant> all_variants();
 
-/// The value at a logical index, from that and a number uniform in [0, 1): for inputs that a
-/// problem wants skewed, sorted or peaky. Rounded to the tensor's type, integers saturating.
+/// Function that returns the value at a logical index, given a random number uniform in [0, 1): for
+/// skewed or sorted inputs. The value is rounded to the tensor's type; integers saturate.
 using ValueMaker = std::function<double(std::int64_t index, double uniform)>;
 
-/// Filling of tensors: with values; none, their memory is only reserved; or addresses alone, which
-/// must not be accessed, so that problems of any size can be examined on any machine.
+/// Filling of tensors. values: allocated and filled. none: allocated, not filled. addresses: not
+/// allocated, must not be accessed; for examining problems of any size.
 enum class Filling : std::uint8_t { values, none, addresses };
 
 class RUNG_API Inputs {
@@ -62,14 +62,14 @@ class RUNG_API Inputs {
   [[nodiscard]] Variant variant() const;
   [[nodiscard]] Filling filling() const;
 
-  /// A tensor the operator reads. `scale` multiplies floating values.
+  /// Makes a tensor that the operator reads. `scale` multiplies floating-point values.
   ConstTensorRef input(std::string_view name, DType dtype, const Extents& shape,
                        double scale = 1.0);
-  /// Makes an input with values of the problem's own, whatever the variant's are.
+  /// Makes an input with values by `maker` instead of the variant's.
   ConstTensorRef input(std::string_view name, DType dtype, const Extents& shape, ValueMaker maker);
-  /// A tensor the operator writes: poisoned before each run.
+  /// Makes a tensor that the operator writes; reset() poisons it.
   TensorRef output(std::string_view name, DType dtype, const Extents& shape);
-  /// A tensor it reads and writes: filled like an input before each run.
+  /// Makes a tensor that the operator reads and writes; reset() fills it like an input.
   TensorRef in_out(std::string_view name, DType dtype, const Extents& shape);
   TensorRef in_out(std::string_view name, DType dtype, const Extents& shape, ValueMaker maker);
 
@@ -81,12 +81,12 @@ class RUNG_API Inputs {
   };
   [[nodiscard]] const std::vector<Entry>& entries() const;
 
-  /// Poisons outputs and refills in-outs: what must happen before a run is judged.
+  /// Poisons outputs and refills in-outs; required before each checked run.
   void reset();
-  /// A host copy of an entry's elements, C-contiguous.
+  /// Returns a contiguous host copy of an entry's elements.
   [[nodiscard]] Tensor host(std::size_t entry) const;
-  /// "" when every byte outside the tensors' elements - canaries and padding - and every element
-  /// of the inputs is as it was; else what was overwritten, and where.
+  /// Returns "" if all guards, padding and input elements are unchanged, else a description of the
+  /// first damage. Samples the elements of buffers larger than 64 MiB.
   [[nodiscard]] std::string damage() const;
 
  private:
@@ -98,7 +98,7 @@ class RUNG_API Inputs {
 /// the last) in double precision, with the magnitude of each element's terms.
 struct Oracle {
   struct Output {
-    std::vector<std::int64_t> rows;  // which rows are wanted, ascending
+    std::vector<std::int64_t> rows;  // indices of the rows to compute, ascending
     std::int64_t length = 0;         // elements per row
     std::vector<double> value;       // rows.size() * length
     std::vector<double> magnitude;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The .npy container: magic string, version, header length, header, elements. The header's claims
-// are compared with the file size before any allocation.
+// The .npy container: magic string, version, header length, header, elements. The sizes in the
+// header are compared with the file size before any allocation.
 #include "rung/harness/npy.hpp"
 
 #include <algorithm>
@@ -17,9 +17,9 @@ namespace rung {
 namespace {
 
 constexpr std::string_view magic = "\x93NUMPY";
-// NumPy aligns the elements to this, for memory mapping.
+// NumPy's alignment of the elements, for memory mapping.
 constexpr std::size_t header_alignment = 64;
-// A shape of eight axes takes some 250 characters; NumPy itself refuses more than 10,000.
+// A header for eight axes has some 250 characters; NumPy rejects more than 10,000.
 constexpr std::size_t longest_header = 10000;
 
 void swap_bytes(std::byte* data, std::size_t bytes, std::size_t size) {
@@ -36,7 +36,7 @@ Extents fortran_strides(const Extents& shape) {
   return strides;
 }
 
-/// Reads up to the first element and stores the number of remaining bytes in `left`.
+/// Reads a file up to the first element and reduces `left`, the number of unread bytes.
 detail::NpyHeader read_header(FileReader& file, const std::string& path, std::size_t& left) {
   constexpr std::size_t preamble = magic.size() + 2;
   const auto take = [&](void* to, std::size_t bytes, const char* what) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The header of a .npy file: a Python dictionary in ASCII, such as
 //   {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
-// Files come from anywhere, so this is a strict parser of that dictionary, not of Python.
+// Files are untrusted, so the parser is strict and accepts this dictionary only, not Python.
 // Internal to core.
 #pragma once
 
@@ -19,10 +19,11 @@ struct NpyHeader {
   Extents shape;
 };
 
-/// Throws Error(io or unsupported) whose message starts with `path`.
+/// Parses a header. Throws Error(io) or Error(unsupported) whose message starts with `path`.
 NpyHeader parse_npy_header(std::string_view text, const std::string& path);
 
-/// The dictionary, without padding or line feed. Throws Error(unsupported) for dtypes NumPy lacks.
+/// Returns the dictionary, without padding or line feed. Throws Error(unsupported) for dtypes that
+/// NumPy lacks.
 std::string format_npy_header(const NpyHeader& header, const std::string& path);
 
 }  // namespace rung::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of `rung run` that have an effect for some values of another option only.
+// Options of `rung run` that have an effect only for some values of another option.
 #pragma once
 
 #include <initializer_list>
@@ -11,13 +11,13 @@
 
 namespace rung {
 
-/// One such option, and the values of the other for which it has an effect: "box|gaussian".
+/// An option, and the values of the other option for which it has an effect: "box|gaussian".
 struct OptionEffect {
   std::string_view option;
   std::string_view values;
 };
 
-/// Rejects an option that was given and has no effect where `choice` is `chosen`.
+/// Rejects options that are given but have no effect when option `choice` has the value `chosen`.
 inline void expect_effect(std::string_view op, const Invocation& call, std::string_view choice,
                           std::string_view chosen, std::initializer_list<OptionEffect> effects) {
   for (const OptionEffect& effect : effects) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parsing and printing of problems. Text comes from command lines and files: anything but a valid
-// problem is an Error that names the invalid part.
+// Parses and prints problems. Text is from command lines and files: anything but a valid problem is
+// an Error that names the invalid part.
 #include "rung/harness/problem.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace rung {
 namespace {
 
 constexpr std::string_view example = "as in 'f32 1024x1024x1024,ta,batch=4'";
-// A problem is one line on a terminal; longer text is rejected, and quoted in part.
+// Longer text is rejected, and quoted in part.
 constexpr std::size_t longest = 1000;
 
 std::string quoted(std::string_view text) {

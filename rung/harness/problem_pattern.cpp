@@ -55,7 +55,7 @@ std::uint64_t draw_whole(std::uint64_t least, std::uint64_t most, Random& random
   const std::uint64_t first = log_of(least);
   const std::uint64_t x = from_log(first + random.below(log_of(most + 1) - first));
   const std::uint64_t power = std::bit_floor(x);
-  // Each entry has probability 1/16, duplicates 2/16; otherwise (6/16) x is unchanged.
+  // Each entry has probability 1/16, a duplicate entry 2/16; x is unchanged with 6/16.
   const std::array special = {power,       power, power - 1, power + 1,      x / 16 * 16,
                               x / 16 * 16, x | 1, x | 1,     prime_up_to(x), prime_up_to(x)};
   const std::uint64_t kind = random.below(16);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of problems and command lines that several operators read alike.
+// Parsing of options that several operators share.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace rung {
 
-/// Rejects a problem with two of the words that exclude each other. `all`: a range of them, or of
-/// what `word_of` makes one of.
+/// Rejects a problem with two or more of the flags word_of(one), for `one` in `all`, which exclude
+/// each other.
 template <class Range, class WordOf>
 void expect_one_of(std::string_view op, const Problem& problem, const Range& all, WordOf word_of) {
   std::string first;
@@ -33,8 +33,8 @@ void expect_one_of(std::string_view op, const Problem& problem, const Range& all
   }
 }
 
-/// Reads axes: "0,2" and "-1", or with a digit per axis "02", which a problem can hold too, in
-/// whose text a comma ends an option.
+/// Parses a list of axes: "0,2" or "-1", or one digit per axis, "02", for problems, in which a
+/// comma would end the option.
 inline Extents parse_axis_list(std::string_view op, std::string_view what, std::string_view text) {
   std::vector<std::string_view> words;
   const bool is_list = text.find_first_of(",-") != std::string_view::npos;

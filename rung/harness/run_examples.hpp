@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Examples in the help of `rung run OPERATOR`. An operator whose positional arguments alone are no
-// call declares some among its problems:
+// Examples in the help of `rung run OPERATOR`, for operators that need more than positional
+// arguments:
 //   const RunExample examples[] = {{"stencil", "x.npy --window 3x3 -o y.npy", "sums of 3 x 3"}};
 #pragma once
 
@@ -13,7 +13,7 @@ namespace rung {
 
 class RUNG_API RunExample {
  public:
-  /// `words`: what follows `rung run OPERATOR`.
+  /// Registers an example. `words`: the arguments after `rung run OPERATOR`.
   RunExample(std::string_view op, std::string_view words, std::string_view comment = {});
   RunExample(const RunExample&) = delete;
   RunExample& operator=(const RunExample&) = delete;
@@ -27,7 +27,7 @@ class RUNG_API RunExample {
   const RunExample* next_;
 };
 
-/// The examples of an operator, as declared.
+/// Returns the examples of an operator, in order of declaration.
 RUNG_API std::vector<const RunExample*> run_examples(std::string_view op);
 
 }  // namespace rung
