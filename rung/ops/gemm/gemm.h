@@ -13,7 +13,7 @@ extern "C" {
 typedef enum rung_activation {
   RUNG_ACTIVATION_NONE = 0,
   RUNG_ACTIVATION_RELU = 1,
-  RUNG_ACTIVATION_GELU = 2, /* the exact one, with the error function */
+  RUNG_ACTIVATION_GELU = 2, /* exact, by the error function */
   RUNG_ACTIVATION_SIGMOID = 3,
   RUNG_ACTIVATION_TANH = 4
 } rung_activation;
@@ -30,8 +30,8 @@ typedef struct rung_gemm_options {
   size_t size;
   double alpha;
   double beta;
-  int transpose_a;         /* not 0: a is given k x m */
-  int transpose_b;         /* not 0: b is given n x k */
+  int transpose_a;         /* not 0: a is k x m */
+  int transpose_b;         /* not 0: b is n x k */
   const rung_tensor* bias; /* n, m x 1 or m x n; NULL: none */
   rung_activation activation;
   rung_precision precision;
@@ -41,16 +41,16 @@ typedef struct rung_gemm_options {
   const rung_tensor* scale_b;  /* e4m3, e5m2: ceil(k / 128) x ceil(n / 128), f32; NULL: none */
 } rung_gemm_options;
 
-/* Sets the first `size` bytes - sizeof(rung_gemm_options) - to defaults: alpha 1, all else off. */
+/* Sets options of `size` bytes, sizeof(rung_gemm_options), to the defaults: alpha 1, the rest 0. */
 RUNG_C_API rung_status rung_gemm_options_init(rung_gemm_options* options, size_t size);
 
-/* c = activation(alpha op(a) op(b) + beta c + bias) + residual; with a leading axis, for each
- * matrix of a batch. NULL options are the defaults. c's elements are written, though c itself is
- * const. On a GPU the work is enqueued. */
+/* Computes c = activation(alpha op(a) op(b) + beta c + bias) + residual; with a leading axis, for
+ * each matrix of a batch. NULL options are the defaults. The description of c is const; its
+ * elements are written. On a GPU the work is enqueued. */
 RUNG_C_API rung_status rung_gemm(rung_context* context, const rung_tensor* a, const rung_tensor* b,
                                  const rung_tensor* c, const rung_gemm_options* options);
 
-/* One product of a list; bias and residual may be NULL. */
+/* A product of a list; bias and residual may be NULL. */
 typedef struct rung_gemm_problem {
   const rung_tensor* a;
   const rung_tensor* b;

@@ -13,30 +13,30 @@
 //          residual as C. Sums are kept in f32 (f64 for f64), to which alpha and beta are rounded.
 //          i8: sums are kept modulo 2^32, so that C is exact wherever it fits in an i32; alpha and
 //          beta are whole numbers, the activation is none or relu.
-// Scales   of e4m3 and e5m2, f32 and optional: scale_a, m x ceil(k / 128), has a factor for every
-//          128 elements of a row of op(A), scale_b, ceil(k / 128) x ceil(n / 128), one for every
-//          block of 128 x 128 of op(B); each optionally with a batch axis in front, any strides,
-//          laid out as op() whether or not the operand is given transposed. op(A)(i, p) means
+// Scales   optional f32 factors of e4m3 and e5m2 operands: scale_a, m x ceil(k / 128), has a factor
+//          per 128 elements of a row of op(A), scale_b, ceil(k / 128) x ceil(n / 128), a factor per
+//          128 x 128 block of op(B); each optionally with a batch axis in front, any strides, in
+//          the order of op() even if the operand is transposed. op(A)(i, p) means
 //          scale_a(i, p / 128) a(i, p). A factor for a whole matrix belongs in alpha.
 // Zero     m, n or batch = 0: nothing is written. k = 0 or alpha = 0: A and B are not read.
-//          beta = 0: C is not read, so that NaN in it does not survive.
+//          beta = 0: C is not read, so that NaN in it does not propagate.
 // Aliasing C must not overlap any other tensor. In place, a residual before the activation is beta.
-//          Overlap is decided by address ranges, from the lowest to the highest byte that a tensor
-//          touches, so that tensors whose elements interleave are refused.
+//          Overlap is determined from address ranges, from the lowest to the highest byte of a
+//          tensor, so that tensors whose elements interleave are rejected.
 // Accuracy |error| <= (k + 4) u (|alpha| |op(A)| |op(B)| + |beta C| + |bias|) elementwise, u the
-//          unit roundoff of the accumulator, plus one rounding to C's type, where that and alpha
-//          op(A) stay in the accumulator's range; activations add a few units in the last place
-//          [Higham 2002, section 3.5]. f32 never becomes tf32 unless Precision::tf32 is requested.
-//          Precision::split represents each f32 operand by three bf16, 24 bits in all, and sums the
-//          six largest of their nine products on tensor cores, in partial sums of 64 steps of k.
-//          The bound holds for operands of at least 2^-100; an infinite operand may give NaN where
-//          f32 gives infinity.
-//          e4m3, e5m2: Hopper's tensor cores accumulate their products with about 14 bits. Rungs
-//          that use them add partial sums of 128 steps of k in f32; each product may lose 2^-13 of
-//          the largest partial sum within its 128 steps. For operands of similar magnitude this is
-//          less than 2^-9 of |op(A)| |op(B)| in all, the bound that `check` enforces.
-// Repeats  the same bits from run to run and for any number of threads, on one machine and for one
-//          layout (shape, strides, alignment).
+//          unit roundoff of the accumulator, plus one rounding to C's type, if C and alpha op(A)
+//          are in the accumulator's range; activations add a few ulp [Higham 2002, section 3.5].
+//          f32 never becomes tf32 unless Precision::tf32 is requested.
+//          Precision::split writes each f32 operand as a sum of three bf16, 24 bits in all; tensor
+//          cores add the six largest of the nine products, in partial sums of 64 steps of k. The
+//          bound holds if operands are at least 2^-100; an infinite operand may give NaN where f32
+//          gives infinity.
+//          e4m3, e5m2: Hopper's tensor cores keep some 14 bits of a sum of products. Rungs on
+//          tensor cores add sums of 128 steps of k in f32; each product may lose 2^-13 of the
+//          largest sum among its 128. For operands of similar magnitude the total is less than 2^-9
+//          |op(A)| |op(B)|, the bound that `check` tests.
+// Repeats  results are bitwise equal from run to run and for any number of threads, on one machine
+//          and for one layout (shape, strides, alignment).
 // Errors   Error(invalid_argument) for shapes, types, aliasing; Error(unsupported) if no rung of
 //          the backend supports the call, with every rung's reason.
 #pragma once
@@ -61,24 +61,24 @@ struct GemmOptions {
   double beta = 0.0;                         // factor of C's previous content; 0: C is not read
   bool transpose_a = false;                  // a is given k x m
   bool transpose_b = false;                  // b is given n x k
-  ConstTensorRef bias = {};                  // left out: no bias
-  Activation activation = Activation::none;  // of the sum, bias included
-  Precision precision = Precision::full;     // of f32; tf32 and split run on tensor cores
-  ConstTensorRef residual = {};              // added last; left out: none
-  ConstTensorRef scale_a = {};               // of 8-bit floats, a factor per row and 128 of k
-  ConstTensorRef scale_b = {};  // of 8-bit floats, a factor per 128 of k and 128 columns
+  ConstTensorRef bias = {};                  // optional
+  Activation activation = Activation::none;  // applied to the sum with bias
+  Precision precision = Precision::full;     // f32 only; tf32 and split run on tensor cores
+  ConstTensorRef residual = {};              // optional; added last
+  ConstTensorRef scale_a = {};               // 8-bit floats: a factor per row and 128 steps of k
+  ConstTensorRef scale_b = {};  // 8-bit floats: a factor per 128 steps of k and 128 columns
 };
 
 RUNG_API void gemm(Context& context, const ConstTensorRef& a, const ConstTensorRef& b,
                    const TensorRef& c, const GemmOptions& options = {}, Pick pick = best);
 
-/// One product of a list; tensors as for gemm().
+/// A product of a list, with the tensors of gemm().
 struct GemmProblem {
   ConstTensorRef a = {};         // m x k, or k x m with transpose_a
   ConstTensorRef b = {};         // k x n, or n x k with transpose_b
   TensorRef c = {};              // m x n, written
-  ConstTensorRef bias = {};      // left out: no bias
-  ConstTensorRef residual = {};  // added last; left out: none
+  ConstTensorRef bias = {};      // optional
+  ConstTensorRef residual = {};  // optional; added last
 };
 
 /// Computes all products of a list, of any shapes and types, each as gemm() would. No C may overlap

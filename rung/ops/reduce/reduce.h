@@ -28,16 +28,16 @@ typedef struct rung_reduce_options {
   rung_reduction operation;
   int axes_count;             /* 0: all axes are reduced */
   const int64_t* axes;        /* in any order, negative ones from the end */
-  const rung_tensor* offsets; /* n + 1 of i32 or i64: n segments of the last axis; NULL: none */
+  const rung_tensor* offsets; /* n + 1 bounds of segments of the last axis; NULL: none */
   const char* rung;           /* one rung by name; NULL: the best */
 } rung_reduce_options;
 
-/* Sets the first `size` bytes - sizeof(rung_reduce_options) - to defaults: the sum over all
+/* Sets options of `size` bytes, sizeof(rung_reduce_options), to the defaults: the sum over all
  * axes. */
 RUNG_C_API rung_status rung_reduce_options_init(rung_reduce_options* options, size_t size);
 
-/* y = the reduction of x over the axes, or over each segment of the last axis. y has the kept axes,
- * or all axes with those reduced of extent 1; it must not overlap x (by address ranges: see
+/* Reduces x over the axes, or over each segment of the last axis, into y. y has the kept axes, or
+ * all axes with extent 1 for reduced ones; it must not overlap x (by address ranges: see
  * rung_tensor). NULL options are the defaults. */
 RUNG_C_API rung_status rung_reduce(rung_context* context, const rung_tensor* x,
                                    const rung_tensor* y, const rung_reduce_options* options);

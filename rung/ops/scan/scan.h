@@ -22,19 +22,19 @@ typedef enum rung_scan_operation {
 typedef struct rung_scan_options {
   size_t size;
   rung_scan_operation operation;
-  int axis;                   /* from the front, or from the end when negative */
-  int exclusive;              /* not 0: element i is left out of result i */
+  int axis;                   /* negative: counted from the end */
+  int exclusive;              /* not 0: result i excludes element i */
   int reverse;                /* not 0: from the end of the axis to its beginning */
-  const rung_tensor* offsets; /* i32 or i64: where segments begin; NULL: one segment */
+  const rung_tensor* offsets; /* i32 or i64: starts of segments; NULL: one segment */
   const char* rung;           /* one rung by name; NULL: the best */
 } rung_scan_options;
 
-/* Sets the first `size` bytes - sizeof(rung_scan_options) - to defaults: the inclusive sum along
+/* Sets options of `size` bytes, sizeof(rung_scan_options), to the defaults: the inclusive sum along
  * axis -1. */
 RUNG_C_API rung_status rung_scan_options_init(rung_scan_options* options, size_t size);
 
-/* y[i] = x[0] + ... + x[i] along the axis, where + is the operation. y has x's shape and type and
- * may be x itself. NULL options are the defaults. */
+/* Computes y[i] = x[0] + ... + x[i] along the axis, where + is the operation. y has x's shape and
+ * type and may be x itself. NULL options are the defaults. */
 RUNG_C_API rung_status rung_scan(rung_context* context, const rung_tensor* x, const rung_tensor* y,
                                  const rung_scan_options* options);
 

@@ -139,7 +139,7 @@ template <class T, Source a, Source b, int vectors, Fetching fetching = Fetching
 TileFunction<T>* const* tiles_of() {
   constexpr int most = vectors == 2 ? tile_rows : narrow_tile_rows;
   return table_by_rows<TileFunction<T>, most>([]<int rows>() {
-    // Only the tile of most rows is worth two versions.
+    // Only the tile with the most rows has two versions.
     return &tile < T, rows, vectors, a, b, rows == tile_rows ? fetching : Fetching::hardware > ;
   });
 }
@@ -149,10 +149,10 @@ void fill_tiles(Kernels<T>& k) {
   k.lanes = lanes<T>();
   k.tile_rows = tile_rows;
   k.narrow_tile_rows = narrow_tile_rows;
-  // Not with AVX2: on a 2-core Emerald Rapids vCPU 2 % to 3 % less at 2048 and 4096 cubed. f64 on
-  // Zen 4, too: beside programs that kept the caches busy, 1024 cubed rose from .78 to .92 of the
-  // ceiling and 2048 from .86 to .89 (2-core vCPU, one thread; two: .89 to .90, .87 to .91), f32
-  // neither gained nor lost.
+  // AVX2 loses by software prefetch: 2 % to 3 % at 2048 and 4096 cubed (2-core Emerald Rapids
+  // vCPU). f64 gains on Zen 4 while other programs keep the caches busy: 1024 cubed from .78 to .92
+  // of the ceiling, 2048 from .86 to .89 (2-core vCPU, one thread; two: .89 to .90, .87 to .91);
+  // f32 neither gains nor loses.
   const bool asks = cpu::asks_for_lines() || (sizeof(T) == 8 && cpu::asks_memory_for_lines());
   k.asks_for_lines = HWY_TARGET == HWY_AVX3 && asks;
   constexpr Source p = Source::packed;

@@ -367,7 +367,7 @@ void threads(const Call& call, Context& context) {
   if (call.depth() == 0) return finish_without_product<T>(call);
   const Kernels<T>& ks = kernels<T>();
   const int team_size = team_size_of(call, ks, context);
-  const bool one_each = call.batch >= team_size;  // a matrix per thread needs no barrier at all
+  const bool one_each = call.batch >= team_size;  // a matrix per thread needs no barrier
   BlockLimits limits = block_limits();
   limits.k_bytes = piece_bytes;
   limits.a_bytes = std::min(limits.a_bytes, bytes_of_a / team_size);

@@ -101,7 +101,7 @@ void require_equal_extents(const Given& a, const Given& b, const Given& c) {
   require_equal("extents n", b, 1, c, 1);
 }
 
-/// Gives an operand of one matrix a batch stride of 0, so that it serves the whole batch.
+/// Gives an operand of one matrix a batch stride of 0, so that the whole batch shares it.
 void share(ConstTensorRef& operand, const Given& given, const Given& c, std::int64_t batch) {
   if (operand.shape[0] == batch) return;
   if (operand.shape[0] != 1) {

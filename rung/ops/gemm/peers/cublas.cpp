@@ -5,11 +5,11 @@
 // scratch memory, and keeps the fastest; later runs make one call. Timing is impossible during the
 // capture of a CUDA graph: a new layout then uses the first proposal.
 //
-// Precision  f32 in full (CUBLAS_COMPUTE_32F) unless tf32 is requested; f16 and bf16 with f32 sums.
-//            e4m3 with f32 sums that are promoted as ours (no "fast accumulation"); i8 with i32.
-// Limits     e4m3 and i8 where k is contiguous in both operands, i8 at addresses that are multiples
-//            of 4. No bias and no activation: cuBLASLt's own GELU is the tanh approximation, not
-//            ours.
+// Precision  f32 in full (CUBLAS_COMPUTE_32F) unless tf32 is requested; f16 and bf16 with f32 sums;
+//            e4m3 with promoted f32 sums, as our rungs (no "fast accumulation"); i8 with i32.
+// Limits     e4m3 and i8 only if k is contiguous in both operands, i8 only at addresses that are
+//            multiples of 4. No bias and no activation: cuBLASLt's GELU is the tanh approximation,
+//            ours is exact.
 #include <list>
 #include <mutex>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLASLt as a library that may be missing: loaded on first use, its failures turned into Error.
+// cuBLASLt as an optional library: loaded on first use, its failures converted to Error.
 #pragma once
 
 #include <cublasLt.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / onednn: the peer oneDNN, dnnl_sgemm or its matmul primitive, whichever is faster.
 //
-// Kernels  generated at run time for the detected processor; any DNNL_MAX_CPU_ISA is lifted.
+// Kernels  generated at run time for the detected processor; DNNL_MAX_CPU_ISA is overridden.
 // Choice   the matmul primitive is faster with few columns (293 against 195 Gflop/s at 4096x16x4096
 // on two Zen 5 cores) and for small problems (37 against 31 at 16^3); dnnl_sgemm is faster with few
 // rows and for vectors (237 against 132 at 16x4096x4096) and no slower for large squares. bf16 has
@@ -14,7 +14,7 @@
 namespace rung {
 namespace {
 
-/// Returns the thread's primitive, which a repeated call finds ready.
+/// Returns the thread's primitive, which repeated calls reuse.
 onednn::Primitive& cached() {
   thread_local onednn::Primitive primitive;
   return primitive;

@@ -26,7 +26,7 @@ constexpr std::int64_t launch_words = block_threads;  // two would suffice
 
 __global__ void reduce_zero(unsigned* words) {
   const std::int64_t i = std::int64_t{blockIdx.x} * block_threads + threadIdx.x;
-  words[i] = i == ticket_words + 2 * packet_words ? 1 : 0;  // the number of the next launch: 1
+  words[i] = i == ticket_words + 2 * packet_words ? 1 : 0;  // launch number of the next launch
 }
 
 }  // namespace

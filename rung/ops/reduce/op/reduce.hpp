@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arguments of reduce() as rungs receive them, and the operator's interface to the workbench.
-// The contract: reduce.hpp.
+// rung/ops/reduce/reduce.hpp states the contract.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct RUNG_API Reduce {
   struct CallOf {
     In x = {};
     Out y = {};
-    In offsets = {};  // n + 1 bounds, or not given
+    In offsets = {};  // n + 1 bounds; absent without segments
     Reduction operation = Reduction::sum;
     Extents axes = {};  // axes to reduce, as given
     bool operator==(const CallOf&) const = default;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / onednn: the peer oneDNN, its reduction primitive.
 //
-// Kernels  generated at run time for the detected processor; a limit by DNNL_MAX_CPU_ISA is lifted.
+// Kernels  generated at run time for the detected processor; DNNL_MAX_CPU_ISA is overridden.
 // Limits   f32, and bf16 and f16 if its kernels support them; no argmin and no argmax. Its
 //          comparisons do not keep NaN.
 #include "rung/ops/reduce/peers/call.hpp"

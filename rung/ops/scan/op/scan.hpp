@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arguments of scan() as rungs receive them, and the operator's interface to the workbench.
-// The contract: scan.hpp.
+// rung/ops/scan/scan.hpp states the contract.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The module that the peers tbb and std_parallel call: see peer_tbb/module.hpp.
+// Module of the peers tbb and std_parallel; tbb/module.hpp has its interface.
 #pragma once
 
 #include <string>

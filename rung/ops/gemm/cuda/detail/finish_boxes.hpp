@@ -3,10 +3,10 @@
 // in the registers where wgmma leaves them, and TMA moves boxes of 16 rows by 128 bytes both ways:
 // it loads C (for beta) or the residual into the box from which it then stores C.
 //
-//   BoxTurn turn;                                 // of a warp, all tiles long
+//   BoxTurn turn;                                 // per warp, for all of its tiles
 //   BoxFinish<Columns, T> finish(layout.strips[warp], layout.arrivals[warp], turn);
-//   finish.begin(job, place);                     // the first boxes come ...
-//   ...                                           // ... while the tile's products are made
+//   finish.begin(job, place);                     // starts loading the first boxes
+//   ...                                           // main loop of the tile
 //   finish.write(job, place, [&](int i) { return sums[i]; });
 //
 // Compute capability 9.0.

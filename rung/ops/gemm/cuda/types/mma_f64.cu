@@ -37,7 +37,7 @@ struct F64Shape {
   int rows, columns;
   int warp_rows, warp_columns;
   int blocks;    // per SM
-  double share;  // of the tensor cores' rate, where all SMs have work
+  double share;  // of the tensor cores' rate, if all SMs are busy
   [[nodiscard]] constexpr int warps_along() const { return columns / warp_columns; }
   [[nodiscard]] constexpr int threads() const { return 32 * (rows / warp_rows) * warps_along(); }
 };

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time model of tensor-core kernels, by which the public call selects a rung and a rung selects its
-// tile. It has no table of shapes; its constants were measured on an H100.
+// Time model of tensor-core kernels, by which a call selects a rung and a rung selects its tile.
+// The constants were measured on an H100.
 //
 //   launch + max(memory, start + waves * (k tiles * max(multiply, L2) + epilogue),
 //                start + rounds * k tiles * latency) [+ slices]
-// or, where only the tiles of the last wave are split, the same for the full waves and for the
-// split tiles.
+// If only the tiles of the last wave are split, the formula applies to the full waves and to the
+// split tiles separately.
 //
 // memory     compulsory bytes; persistent blocks, one per SM, reach slightly less bandwidth
-// waves      ceil(tiles * slices / SMs): the SM with the most tiles decides; a round is as many
-//            tiles as all SMs hold at a time
-// multiply   2 rows columns depth at an SM's share of the tensor-core peak times the tile's
-// efficiency
-// L2         the tile's strips of A and B at an SM's share of L2's rate; a cluster reads one once.
-//            Lines that do not begin at multiples of 128 bytes take half as many sectors more
-// slices     of k, where C has fewer tiles than there are SMs: partial sums go to L2 and back, and
-//            a second kernel adds them up
+// waves      ceil(tiles * slices / SMs), the tiles of the busiest SM; a round is as many tiles as
+//            all SMs hold at a time
+// multiply   2 rows columns depth at an SM's fraction of the tensor-core peak, times the tile's
+//            efficiency
+// L2         the tile's strips of A and B at an SM's fraction of L2's rate; a cluster reads one
+//            strip once. Lines that do not begin at multiples of 128 bytes need 1.5 times as many
+//            sectors
+// slices     of k, if C has fewer tiles than there are SMs: partial sums go to L2 and back, and a
+//            second kernel adds them
 //
 // The constants of the wgmma rungs' tiles are the best fit to 30 shapes times their tiles and
-// slices, each timed on an H100: what it chooses takes 1 % more time than the fastest of them on
-// average, and 10 % at the most (EXPERIMENTS.md).
+// slices, each timed on an H100: the model's choices take 1 % more time than the fastest on
+// average, and at most 10 % (EXPERIMENTS.md).
 #pragma once
 
 #include <algorithm>

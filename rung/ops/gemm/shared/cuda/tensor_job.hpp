@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters of a product on TMA and wgmma: tensor maps, epilogue, order of tiles. Shared with
-// operators that are products of tensors which TMA unrolls.
+// operators that are products of tensors loaded by im2col TMA copies.
 #pragma once
 
 #include <cstdint>

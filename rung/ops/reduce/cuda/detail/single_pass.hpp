@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code of the one-launch reductions (general, single_pass_last_block and others): the partition of
-// a result's terms among threads, warps and blocks, and the ticket by which a block learns that it
-// is the last.
+// a result's terms among threads, warps and blocks, and the tickets that identify the last block.
 //
 // Tickets are counters in memory that the context owns. A launch zeroes them when the context first
 // reduces, and the last block of every launch that used them resets them (as it does the packets of
@@ -27,7 +26,7 @@ inline constexpr std::int64_t max_packets = 4096;  // blocks that share results
 struct Zeroed {
   unsigned* tickets;
   void* packets;          // max_packets packets of 32 bytes
-  void* words;            // as many words for one_row, which never clears them
+  void* words;            // max_packets packets for one_row, which never clears them
   std::uint64_t* launch;  // the number of its next launch, from 1
 };
 Zeroed zeroed_of(Context& context);
@@ -53,7 +52,7 @@ struct Sharing {
 struct Places {
   Collapsed<2> kept;
   Index terms = 0;
-  const void* bounds = nullptr;  // segment bounds; null: no segments
+  const void* bounds = nullptr;  // segment bounds; null without segments
   bool wide = false;             // bounds are i64, else i32
   Index bound_step = 0;
   Index segments = 1;

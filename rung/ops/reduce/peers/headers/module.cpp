@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// std, oneTBB and Eigen behind the C interface of module.hpp; compiled once an instruction set.
+// std, oneTBB and Eigen behind the C interface of module.hpp; compiled once per instruction set.
 #include "rung/ops/reduce/peers/headers/module.hpp"
 
 #include <tbb/blocked_range.h>

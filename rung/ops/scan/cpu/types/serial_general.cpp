@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// scan / serial, every call
+// scan / serial, any call
 //
 // Idea     The same loop for every operation, type and stride: the operation is a template
 //          argument; a segment's end leaves the loop and starts a new one.
