@@ -20,8 +20,8 @@ struct Plan {
   /// Minimum time of a sample, which repeats the work as often as needed: the clock's resolution
   /// dominates shorter samples.
   double sample_seconds = 2e-3;
-  /// Versions whose single run takes longer are timed in at most three rounds; above four times
-  /// this, in one round.
+  /// Seconds of a single run above which a version is timed in at most three rounds; above four
+  /// times as much, in one round.
   double slow_seconds = 0.4;
   /// Minimum time of the warm-up before a version's first sample.
   double warm_up_seconds = 5e-3;

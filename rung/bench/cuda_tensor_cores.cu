@@ -109,7 +109,7 @@ double operations_per_second(int multiprocessors, float* out) {
 
 void measure_tensor_cores(Gpu& gpu) {
   if (gpu.compute_capability != 90) return;
-  // A build for older GPUs only has an empty kernel, whose time would mean nothing.
+  // In a build for older GPUs the kernel is empty and its time is meaningless.
   cudaFuncAttributes built{};
   check_gpu(cudaFuncGetAttributes(&built, tensor_core_rate<Element::bf16>));
   if (built.ptxVersion < 90) return;

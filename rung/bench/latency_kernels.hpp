@@ -24,7 +24,7 @@ struct Load {
   __device__ unsigned operator()(unsigned* p) const { return *p; }
 };
 struct AtomicAdd {
-  unsigned zero;  // at run time: the compiler would turn an addition of 0 into a load
+  unsigned zero;  // a run-time value: the compiler would turn an addition of 0 into a load
   __device__ unsigned operator()(unsigned* p) const { return atomicAdd(p, zero); }
 };
 

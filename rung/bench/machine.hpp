@@ -90,7 +90,7 @@ struct Machine {
   double noise = 0;
   std::vector<ArithmeticRate> arithmetic;
   std::vector<BandwidthRate> bandwidth;
-  /// Empty unless measure_latencies() has measured them, as are those of the GPUs.
+  /// Filled by measure_latencies(), like the latencies, atomics and links of the GPUs.
   std::vector<LatencyRate> latencies;
   std::vector<AtomicRate> atomics;
 

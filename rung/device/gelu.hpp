@@ -4,7 +4,7 @@
 //   gelu(x) = x Phi(x) = max(x, 0) - |x| Phi(-|x|)          without cancellation
 //   Phi(-u) = e^(-u^2 / 2) t P(t)                           t = 1 / (1 + c u), P a polynomial
 //
-// The power of two is multiplied last: Phi(-|x|) would be subnormal where |x| Phi(-|x|) is normal.
+// The power of two is multiplied last: Phi(-|x|) may be subnormal although |x| Phi(-|x|) is normal.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,7 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// Computes GELU with an error of at most 7 ulp where the result is a normal number.
+/// Computes GELU with an error of at most 7 ulp if the result is a normal number.
 __device__ __forceinline__ float gelu_f32(float x) {
   // P interpolates at Chebyshev nodes for u up to 14, with a relative error of 4.4e-9.
   constexpr float p[] = {0.119687693145F,  0.119551763229F,   0.110405179847F, 0.0775890643774F,

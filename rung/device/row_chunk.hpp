@@ -237,7 +237,8 @@ void launch_row_chunks(Context& context, const RowChunks& chunks, int shared_byt
          kernel, std::forward<Arguments>(arguments)...);
 }
 
-/// Returns the work of such a kernel, with one trip per element of a lane.
+/// Returns the work of a kernel launched by launch_row_chunks(), with one loop iteration per
+/// element of a lane.
 inline Work row_chunk_work(const RowChunks& chunks, std::string_view path) {
   const int trips = ceil_div(chunks.group * chunks.lanes, row_chunk_threads) * chunks.rounds();
   return block_work(chunks.blocks(), row_chunk_threads, trips, path, 40);
@@ -252,7 +253,8 @@ inline Support require_short_or_odd_rows(std::int64_t bytes, const void* first) 
              ? supported
              : unsupported("rows from multiples of 16 bytes on are longer than 128 bytes");
 }
-/// Accepts rows of N tensors for such a kernel; `first` is the address of the first tensor's rows.
+/// Accepts rows of N tensors that launch_row_chunks() supports; `first` is the address of the first
+/// tensor's rows.
 template <int N>
 Support require_row_chunks(const Rows<N>& rows, const void* first, std::size_t element) {
   if (rows.length < 2 || rows.length > longest_chunked_row) {

@@ -98,7 +98,8 @@ void launch_rows(Context& context, const Rows<N>& rows, const RowBlock& block,
          kernel, rows, std::forward<Arguments>(arguments)...);
 }
 
-/// Returns the work of such a kernel, whose threads make `trips` trips per row.
+/// Returns the work of a kernel launched by launch_rows(), with `trips` dependent loop iterations
+/// per thread and row.
 inline Work row_work(std::int64_t rows, const RowBlock& block, Amount trips,
                      std::string_view path = "", int registers = 32) {
   const std::int64_t blocks = ceil_div(rows, block.rows);
@@ -124,8 +125,8 @@ double share_of_sectors(const Rows<N>& rows, const RowBlock& block, DType type) 
   return clamped(2 * larger(own, 1 / larger(along, 1.0)), 1.0 / 4, 1.0);
 }
 
-/// Returns the work of such a kernel for rows of any strides, with `batch` loads in flight per
-/// thread.
+/// Returns the work of a kernel launched by launch_rows() on rows of any strides, with `batch`
+/// loads in flight per thread.
 template <int N>
 Work strided_rows_work(const Rows<N>& rows, const RowBlock& block, int batch, DType type,
                        const Cost& cost) {

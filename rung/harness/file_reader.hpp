@@ -10,7 +10,7 @@
 
 namespace rung {
 
-/// Throws Error(io): "PATH: WHAT".
+/// Throws Error(io) with the message "PATH: WHAT".
 [[noreturn]] void fail_file(const std::string& path, const std::string& what);
 
 class RUNG_API FileReader {

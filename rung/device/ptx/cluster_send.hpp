@@ -7,7 +7,7 @@
 //   struct Shared { Sums of_block[8]; ptx::MemoryBarrier sent; };   // initialized for 1 arrival
 //   if (threadIdx.x == 0) ptx::mbarrier_arrive_expect(s.sent, blocks * sizeof(Sums));
 //   if (threadIdx.x < blocks) ptx::cluster_send(s.of_block[rank], sums, s.sent, threadIdx.x);
-//   ptx::mbarrier_wait_cluster(s.sent, parity);                     // all blocks' sums are here
+//   ptx::mbarrier_wait_cluster(s.sent, parity);                     // all sums have arrived
 //
 // Values may arrive before their bytes are expected: the phase cannot complete before the expecting
 // thread's arrival.

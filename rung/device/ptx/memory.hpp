@@ -31,7 +31,7 @@ template <class T, int Most>
 inline constexpr bool is_ordered_word =
     std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16) &&
     sizeof(T) <= Most;
-/// True for the types that red and atom add here.
+/// True for the types that the additions below support.
 template <class T>
 inline constexpr bool is_ordered_number =
     std::is_same_v<T, int> || std::is_same_v<T, unsigned> || std::is_same_v<T, float> ||
@@ -173,8 +173,8 @@ __device__ __forceinline__ unsigned long long atomic_add_acquire_release(unsigne
   return old;
 }
 
-/// Acquire-release fence of device scope; cheaper than __threadfence(), which is sequentially
-/// consistent.
+/// Issues an acquire-release fence of device scope; cheaper than __threadfence(), which is
+/// sequentially consistent.
 __device__ __forceinline__ void fence_acquire_release() {
   asm volatile("fence.acq_rel.gpu;" ::: "memory");
 }

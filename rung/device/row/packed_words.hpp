@@ -32,7 +32,7 @@ __device__ __forceinline__ Pack<T, vector_width<T>> pack_of(const PackedWords& w
   return __builtin_bit_cast(Pack<T, vector_width<T>>, words);
 }
 
-/// Load and store the 16 aligned bytes at `p`. Streaming: data that is not accessed again.
+/// Loads (or stores) the 16 aligned bytes at `p`. Streaming: data that is not accessed again.
 /// Constant: data that no kernel writes while this one runs.
 template <class T>
 __device__ __forceinline__ PackedWords load_words(const T* p) {

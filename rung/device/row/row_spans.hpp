@@ -126,7 +126,7 @@ inline Work span_work(const RowSpans& spans, int threads, std::int64_t trips, st
   return block_work(spans.count * smaller(spans.groups, max_span_groups), threads,
                     ceil_div(spans.groups, max_span_groups) * trips, path, registers);
 }
-/// Returns the work of a pair of such kernels with `batch` loads in flight per thread.
+/// Returns the work of the two kernels, with `batch` loads in flight per thread.
 template <int N>
 Work row_span_work(const Rows<N>& rows, const RowSpanLaunch& plan, int batch) {
   const std::int64_t trips = ceil_div(plan.spans.length * plan.across, batch * row_span_threads);
