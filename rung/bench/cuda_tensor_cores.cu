@@ -15,7 +15,7 @@ namespace {
 constexpr int warpgroups = 4;  // per SM: two hide each other's issue, four leave a margin
 constexpr int turns = 4096;    // wgmma per warpgroup and launch
 [[maybe_unused]] constexpr int in_flight = 8;  // per commit group
-// Per warpgroup: A in the first half, B in the second.
+// Bytes per warpgroup: A in the first half, B in the second.
 [[maybe_unused]] constexpr int operand_bytes = 8192;
 
 enum class Element { bf16, f16, tf32 };

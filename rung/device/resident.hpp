@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // resident_blocks(): the number of blocks of a kernel that the device holds at once, which is the
 // grid of a persistent kernel and the limit of a cooperative launch. resident_clusters(): the
-// number of clusters, fewer than resident_blocks() / (blocks per cluster): a cluster stays within
-// one group of SMs (GPC), and groups differ in size.
+// number of clusters, often fewer than resident_blocks() / (blocks per cluster): a cluster stays
+// within one group of SMs (GPC), and groups differ in size.
 #pragma once
 
 #include <cstddef>

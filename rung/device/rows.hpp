@@ -246,7 +246,7 @@ struct RowPacks {
   }
 };
 
-/// Returns the number of elements between the last aligned address at or before `row` and `row`.
+/// Returns the number of elements from the last aligned address at or before `row` to `row`.
 template <int W, class T>
 __device__ __forceinline__ int lead_of(const T* row) {
   constexpr std::uintptr_t bytes = wide_alignment<T, W>;

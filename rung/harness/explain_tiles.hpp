@@ -37,7 +37,7 @@ class RUNG_API AnyExplainTiles {
   AnyExplainTiles(const AnyExplainTiles&) = delete;
   AnyExplainTiles& operator=(const AnyExplainTiles&) = delete;
 
-  /// Returns the tiles that the operator of this name declares; none by default.
+  /// Returns the tiles that an operator declares; none by default.
   static ExplainProduct of(std::string_view op, const Problem& problem);
 
  protected:

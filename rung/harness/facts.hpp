@@ -23,7 +23,7 @@ class RUNG_API AnyFacts {
   AnyFacts(const AnyFacts&) = delete;
   AnyFacts& operator=(const AnyFacts&) = delete;
 
-  /// Returns the facts that the operator of this name declares; none by default.
+  /// Returns the facts that an operator declares; none by default.
   static std::vector<std::string> of(std::string_view op, const Problem& problem);
 
  protected:

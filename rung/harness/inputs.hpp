@@ -86,7 +86,7 @@ class RUNG_API Inputs {
   /// Returns a contiguous host copy of an entry's elements.
   [[nodiscard]] Tensor host(std::size_t entry) const;
   /// Returns "" if all guards, padding and input elements are unchanged, else a description of the
-  /// first damage. Samples the elements of buffers larger than 64 MiB.
+  /// first damage. Samples the elements of contiguous tensors larger than 64 MiB.
   [[nodiscard]] std::string damage() const;
 
  private:

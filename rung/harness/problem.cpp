@@ -14,7 +14,7 @@ namespace rung {
 namespace {
 
 constexpr std::string_view example = "as in 'f32 1024x1024x1024,ta,batch=4'";
-// Longer text is rejected, and quoted in part.
+// Maximum length of a problem's text; longer text is rejected, and quoted in part.
 constexpr std::size_t longest = 1000;
 
 std::string quoted(std::string_view text) {

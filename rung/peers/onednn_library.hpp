@@ -17,7 +17,7 @@ namespace rung::onednn {
 
 using Dimension = std::int64_t;
 using Handle = void*;             // engine, stream, primitive, memory
-using Description = const void*;  // of a tensor
+using Description = const void*;  // memory descriptor
 using Status = int;               // 0: success
 struct Argument {
   int role;

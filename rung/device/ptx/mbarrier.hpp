@@ -5,7 +5,7 @@
 // A phase completes when all its arrivals have occurred and all expected bytes have been copied;
 // the next phase then begins. Phases alternate in parity, 0 first: mbarrier_wait(parity) returns
 // when the phase of that parity has completed. Waiting for parity 1 on a fresh barrier returns at
-// once, as a producer needs, whose stages are all empty at first.
+// once, which suits a producer: its stages are all empty at first.
 //
 //   struct Tile { alignas(128) float a[2][1024]; ptx::MemoryBarrier full[2]; };
 //   if (threadIdx.x == 0) {

@@ -140,7 +140,7 @@ __device__ __forceinline__ void store_relaxed(T* to, std::type_identity_t<T> val
   }
 }
 
-/// Adds `value` with release semantics and returns nothing, as for a counter of arrivals.
+/// Adds `value` with release semantics, without returning the old value; for arrival counters.
 __device__ __forceinline__ void reduce_add_release(unsigned* to, unsigned value) {
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(__cvta_generic_to_global(to)),
                "r"(value)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm's CPU rungs for awkward shapes: exact products of whole numbers over random shapes, layouts
+// gemm's CPU rungs for special shapes: exact products of whole numbers over random shapes, layouts
 // and strides, and over shapes of several blocks in each dimension.
 #include "rung/ops/gemm/test/gemm_exact.hpp"
 

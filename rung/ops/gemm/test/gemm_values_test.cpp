@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm of NaN and infinity: elements of C that they must reach, and elements that they must not.
+// gemm of NaN and infinity: checks to which elements of C they propagate.
 #include "rung/ops/gemm/test/gemm_test.hpp"
 
 #include <algorithm>

@@ -83,7 +83,7 @@ TEST(ReduceSimt, EveryShapeHasItsKernel) {
   EXPECT_EQ(chosen_for(DType::f32, {{1 << 20}, {}, {}}, Reduction::product), "general");
 }
 
-// Rows of one thread, of one tile of 2048 and of several parts; more rows than a block joins.
+// Rows within one thread, within a tile of 2048 and of several parts; more rows than a block joins.
 struct Size {
   std::int64_t rows, columns;
 };
@@ -92,7 +92,7 @@ constexpr Size sizes[] = {{1, 1}, {3, 7}, {300, 9}, {2, 2048}, {1, 5001}, {5, 41
 TEST(ReduceBySimt, KeepsTheOrderOfElements) {
   for (const auto [rows, columns] : sizes) {
     const std::vector<std::int32_t> x = random_values<std::int32_t>(rows * columns, 1, 0, 50);
-    // Columns first in memory: any strides will do.
+    // Column-major: any strides are valid.
     const View<const std::int32_t, 2> view{x.data(), {rows, columns}, {1, rows}};
     std::vector<Line> expected(static_cast<std::size_t>(rows), Line{1, 0});
     for (std::int64_t row = 0; row < rows; ++row) {

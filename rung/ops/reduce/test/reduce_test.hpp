@@ -9,7 +9,7 @@ namespace rung::reduce_test {
 
 using namespace test;
 
-/// The result of a whole reduction.
+/// Returns the reduction of all elements of x.
 template <class Y, class T>
 Y whole(Context& context, std::vector<T>& x, Reduction operation, Pick pick = best) {
   Y y{};
