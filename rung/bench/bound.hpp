@@ -22,7 +22,7 @@ struct GpuPace {
   double cycles_per_block = 0;       // between two launches of blocks, on any SMs
   // Latencies in cycles.
   struct Latency {
-  double block = 0, block_per_warp = 0;  // of an empty block that replaces a finished one
+    double block = 0, block_per_warp = 0;  // of an empty block that replaces a finished one
     double memory = 0, cache = 0, shared = 0;
     double barrier = 0, barrier_per_warp = 0;
     double exchange = 0;  // a shuffle
