@@ -61,7 +61,7 @@ struct GemmOptions {
   double beta = 0.0;                         // factor of C's previous content; 0: C is not read
   bool transpose_a = false;                  // a is given k x m
   bool transpose_b = false;                  // b is given n x k
-  ConstTensorRef bias = {};                  // optional
+  ConstTensorRef bias = {};                  // optional; added before the activation
   Activation activation = Activation::none;  // applied to the sum with bias
   Precision precision = Precision::full;     // f32 only; tf32 and split run on tensor cores
   ConstTensorRef residual = {};              // optional; added last
@@ -77,7 +77,7 @@ struct GemmProblem {
   ConstTensorRef a = {};         // m x k, or k x m with transpose_a
   ConstTensorRef b = {};         // k x n, or n x k with transpose_b
   TensorRef c = {};              // m x n, written
-  ConstTensorRef bias = {};      // optional
+  ConstTensorRef bias = {};      // optional; added before the activation
   ConstTensorRef residual = {};  // optional; added last
 };
 

@@ -70,9 +70,9 @@ RUNG_API std::string_view to_string(Reduction operation) noexcept;
 RUNG_API DType reduced_dtype(Reduction operation, DType x) noexcept;
 
 struct ReduceOptions {
-  Reduction operation = Reduction::sum;
-  Extents axes = {};            // empty: all axes
-  ConstTensorRef offsets = {};  // absent: no segments
+  Reduction operation = Reduction::sum;  // kind of reduction
+  Extents axes = {};                     // empty: all axes
+  ConstTensorRef offsets = {};           // absent: no segments
 };
 
 /// Reduces x into y. For user-defined functors see rung/ops/reduce/reduce.cuh.

@@ -56,7 +56,7 @@ namespace rung {
 enum class ScanOperation : std::uint8_t { sum, product, min, max };
 
 struct ScanOptions {
-  ScanOperation operation = ScanOperation::sum;
+  ScanOperation operation = ScanOperation::sum;  // operation that combines elements
   int axis = -1;
   bool exclusive = false;
   bool reverse = false;
