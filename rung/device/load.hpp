@@ -33,6 +33,17 @@ RUNG_HD RUNG_ALWAYS_INLINE inline bool is_wide_aligned(const T* p) {
   return reinterpret_cast<std::uintptr_t>(p) % wide_alignment<T, N> == 0;
 }
 
+/// Returns p, a pointer to global memory, in registers: the compiler would otherwise recompute an
+/// address from the terms of p at every access.
+template <class T>
+__device__ __forceinline__ T* in_registers(T* p) {
+#if defined(__CUDACC__)
+  asm("" : "+l"(p));
+  __builtin_assume(__isGlobal(p));
+#endif
+  return p;
+}
+
 namespace device_detail {
 
 // Register type of a load or store of `Bytes` bytes. The simulator uses vector types that may alias

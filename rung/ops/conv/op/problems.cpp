@@ -29,6 +29,15 @@ constexpr std::string_view survey_patterns[] = {
     "(f32*2|bf16) 1..16x1..64x16..4096,out=1..64,k=3..9(*2|,nhwc)",
     "f32 1..4x1..32x4..16x4..32x4..32,out=1..32,k=3,p=1(|,nhwc)",
     "f32 1..16x16..128x6..64x6..64,out=16..128,k=3,p=1,winograd,bias,relu",
+    // Layers of vision networks: whole blocks, first layers, one filter per channel.
+    ("(bf16*3|f16|f32) 4..64x(64*2|96|128*2|256*2|320|512)x(7|14|28|56)x(7|14|28|56),"
+     "out=(64*2|96|128*2|256*2|320|512),(k=3,p=1*3|k=1*2|k=3,s=2,p=1)(|,nhwc*2)"),
+    ("(bf16*2|f16|f32*2) 1..32x(1|3*3|4)x(128|224*2|256|512)x(128|224*2|256|512),"
+     "out=(16|32*2|64*2|96),(k=3,s=2,p=1*2|k=7,s=2,p=3*2|k=3,p=1|k=4,s=4)(*2|,nhwc)"),
+    ("(bf16*2|f16|f32*2) 1..64x96x(7|14|28|56|112)x(7|14|28|56|112),"
+     "(k=3,p=1|k=3,s=2,p=1|k=5,p=2|k=7,p=3*2),g=96(|,nhwc)"),
+    ("(bf16*2|f16|f32*2) 1..64x256x(7|14|28|56)x(7|14|28|56),"
+     "(k=3,p=1|k=3,s=2,p=1|k=5,p=2|k=7,p=3*2),g=256(|,nhwc)"),
 };
 const Survey<Conv> survey{survey_patterns};
 
@@ -91,6 +100,8 @@ std::vector<Problem> Conv::check_problems(Backend backend) {
       "f32 1x24x9x10,k=5,s=2,p=2,g=24,nhwc",                 //
       "f16 1x272x3x5,k=3,p=1,g=272,nhwc",                    // more packs than a block has
       "f32 1x37x6x7,k=3,s=2,p=1,g=37,nhwc,bias",             //
+      "f32 2x3x21x10,k=7,p=3,g=3,bias",                      // filters of 7 x 7
+      "bf16 2x16x13x9,k=7,s=2,p=3,g=16,nhwc",                //
       "f32 1x5x8x8,out=10,k=5,p=2,g=5,relu",                 // two filters per channel
       "f32 1x12x6x8,out=20,k=3,p=1,g=4",                     // groups
       "f32 1x12x6x8,out=8,k=3,p=1,g=2,nhwc,sigmoid",         //

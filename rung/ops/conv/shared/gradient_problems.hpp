@@ -18,6 +18,15 @@ inline constexpr std::string_view survey_patterns[] = {
     "(f32*2|bf16) 1..16x64x4..64x4..64,k=3,p=1,(g=64*2|g=2|g=8)(|,nhwc)",
     "(f32*2|f64) 1..16x1..64x4..64x4..64,out=1..64,(k=3,d=2,p=2|k=2x5,s=2x1|k=7|k=1,s=2)(|,nhwc)",
     "(f32*2|bf16) 1..16x1..64x16..4096,out=1..64,k=3..9(*2|,nhwc)",
+    // Layers of vision networks: whole blocks, first layers, one filter per channel.
+    ("(bf16*3|f16|f32) 4..64x(64*2|96|128*2|256*2|320|512)x(7|14|28|56)x(7|14|28|56),"
+     "out=(64*2|96|128*2|256*2|320|512),(k=3,p=1*3|k=1*2|k=3,s=2,p=1)(|,nhwc*2)"),
+    ("(bf16*2|f16|f32*2) 1..32x(1|3*3|4)x(128|224*2|256|512)x(128|224*2|256|512),"
+     "out=(16|32*2|64*2|96),(k=3,s=2,p=1*2|k=7,s=2,p=3*2|k=3,p=1|k=4,s=4)(*2|,nhwc)"),
+    ("(bf16*2|f16|f32*2) 1..64x96x(7|14|28|56|112)x(7|14|28|56|112),"
+     "(k=3,p=1|k=3,s=2,p=1|k=5,p=2|k=7,p=3*2),g=96(|,nhwc)"),
+    ("(bf16*2|f16|f32*2) 1..64x256x(7|14|28|56)x(7|14|28|56),"
+     "(k=3,p=1|k=3,s=2,p=1|k=5,p=2|k=7,p=3*2),g=256(|,nhwc)"),
 };
 inline std::vector<Problem> check_problems(Backend backend) {
   std::vector<Problem> problems = Problem::parse_all({
@@ -49,6 +58,11 @@ inline std::vector<Problem> check_problems(Backend backend) {
       "f32 1x37x6x7,k=3,s=2,p=1,g=37,nhwc",                //
       "f32 3x3x25x10,k=5,p=2,g=3",                         //
       "f16 2x40x9x7,k=3,s=2,p=1,g=40,nhwc",                //
+      "f32 3x5x37x11,k=7,p=3,g=5",                         // filters of 7 x 7
+      "bf16 2x40x17x9,k=7,s=2,p=3,g=40,nhwc",              //
+      "f16 1x24x9x70,k=7,p=4,g=24",                        //
+      "f32 2x6x15x13,k=7,d=2,p=6,g=6",                     // dilated
+      "bf16 2x33x70x5,k=5,s=2,p=1,g=33,nhwc",              // runs of several pieces of a column
       "f16 2x8x19x21,k=3,p=1,d=2,g=8,nhwc",                //
       "f32 1x4x9x11,k=1,s=2,g=4",                          // depthwise, phases without taps
       "f32 1x5x8x8,out=10,k=5,p=2,g=5",                    // two filters per channel

@@ -169,10 +169,10 @@ inline Work register_facts(const ConvBackwardFilter::Args& args, std::int64_t pa
           .steps = ceil_div(pixels_of(args), slices * threads) * (args.geometry.taps() + 6)};
 }
 
-/// Returns the kernel arguments for dw in `tiles` tiles, with workspace for the slices' sums.
+/// Returns the kernel arguments for dw in slices of the pixels, with workspace for their sums.
 template <class T>
-FilterGradient<T> sliced(const ConvBackwardFilter::Args& args, Context& context, std::int64_t tiles,
-                         std::int64_t blocks) {
+FilterGradient<T> in_slices(const ConvBackwardFilter::Args& args, Context& context,
+                            std::int64_t slices) {
   const ConvGeometry& g = args.geometry;
   FilterGradient<T> p{.x = static_cast<const T*>(args.x.data),
                       .dy = static_cast<const T*>(args.dy.data),
@@ -183,12 +183,18 @@ FilterGradient<T> sliced(const ConvBackwardFilter::Args& args, Context& context,
                       .g = g,
                       .terms = g.group_channels() * g.taps(),
                       .pixels = g.images * g.results(),
-                      .slices = slices_of(args, tiles, blocks)};
+                      .slices = slices};
   conv_layer::set_strides(p.x_strides, args.x);
   conv_layer::set_strides(p.dy_strides, args.dy);
   p.sums = static_cast<Accumulator<T>*>(context.workspace(
-      static_cast<std::size_t>(p.slices * args.dw.size()) * sizeof(Accumulator<T>)));
+      static_cast<std::size_t>(slices * args.dw.size()) * sizeof(Accumulator<T>)));
   return p;
+}
+/// Returns the kernel arguments for dw in `tiles` tiles and slices, about `blocks` in all.
+template <class T>
+FilterGradient<T> sliced(const ConvBackwardFilter::Args& args, Context& context, std::int64_t tiles,
+                         std::int64_t blocks) {
+  return in_slices<T>(args, context, slices_of(args, tiles, blocks));
 }
 
 template <class T>

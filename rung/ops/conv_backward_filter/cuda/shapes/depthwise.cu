@@ -2,14 +2,15 @@
 // conv_backward_filter / depthwise
 //
 // Idea     A filter per channel: its taps are sums of dy times shifted x, within the channel. A
-//          thread loops over pixels and adds to all taps, in registers, with one load of dy and one
-//          of x per tap. The threads of a block have pixels of one channel or, if channels are
-//          contiguous, 32 channels by 8 pixels. Their sums are combined in the order of lanes and
-//          warps, and a second kernel adds the slices of pixels.
-// Changes  Against warp_per_tap: dy is loaded, and its position computed, once for all taps.
-//          Against implicit_gemm: no tiles with 15 of 16 rows empty.
-// Cost     k k + 1 loads per k k multiply-adds; all loads of x but one hit L1.
-// Limits   f32, f16, bf16; filters of 3 x 3 and 5 x 5, two dimensions, one filter per channel.
+//          thread keeps all taps in registers, and the window of x that they multiply: it walks
+//          down a column of dy and loads one row of the window per pixel. The threads of a block
+//          have columns of one channel or, if channels are contiguous, 32 channels by 8 columns.
+// Changes  Against warp_per_tap: dy is loaded, and its position computed, once for all taps; x is
+//          loaded k times, not k k times. Against implicit_gemm: no tiles with 15 of 16 rows empty.
+// Cost     k + 1 loads per k k multiply-adds (k k + 1 with dilation or other strides than 1 and 2).
+//          The sums are combined in the order of lanes, warps and slices of dy.
+// Limits   f32, f16, bf16; filters of 3 x 3, 5 x 5 and 7 x 7, two dimensions, one filter per
+//          channel.
 #include "rung/device/collectives.hpp"
 #include "rung/ops/conv_backward_filter/cuda/detail/slices.hpp"
 
@@ -26,42 +27,16 @@ struct WarpSums {
   float of[Kernel * Kernel][warps][lanes];
 };
 
-template <class T, int Kernel, bool ChannelsInnermost>
-__global__ void __launch_bounds__(block_threads)
-    conv_backward_filter_depthwise(FilterGradient<T> p) {
+/// Stores the block's sums of its channels: adds the threads that have the same channel, in the order
+/// of lanes and warps. By all threads of the block.
+template <int Kernel, bool ChannelsInnermost, class T>
+__device__ __forceinline__ void write_sums(const FilterGradient<T>& p,
+                                           const float (&sums)[Kernel * Kernel]) {
   constexpr int taps = Kernel * Kernel;
   auto& shares = shared<WarpSums<Kernel>>().of;
   const int lane = static_cast<int>(threadIdx.x) % lanes;
   const int warp = static_cast<int>(threadIdx.x) / lanes;
   const ConvGeometry& g = p.g;
-  const ConvAxis& rows = g.axis[1];
-  const ConvAxis& columns = g.axis[2];
-  const std::int64_t channel =
-      ChannelsInnermost ? std::int64_t{blockIdx.x} * lanes + lane : std::int64_t{blockIdx.x};
-  const bool exists = channel < g.channels;
-  const PixelRange pixels = slice_of(p, blockIdx.y);
-  float sums[taps] = {};
-  const T* const x = p.x + channel * p.x_strides[1];
-  const T* const dy = p.dy + channel * p.dy_strides[1];
-  constexpr int together = ChannelsInnermost ? warps : block_threads;
-  std::int64_t pixel = pixels.begin + (ChannelsInnermost ? warp : static_cast<int>(threadIdx.x));
-  for (; exists && pixel < pixels.end; pixel += together) {
-    const Entry at = entry_of_pixel(p, pixel, pixels.end);
-    const float result = convert<float>(dy[at.other]);
-#pragma unroll
-    for (int a = 0; a < Kernel; ++a) {
-      const int h = at.h + a * static_cast<int>(rows.dilation);
-      const bool has_row = static_cast<unsigned>(h) < static_cast<unsigned>(rows.in);
-#pragma unroll
-      for (int b = 0; b < Kernel; ++b) {
-        const int v = at.v + b * static_cast<int>(columns.dilation);
-        if (!has_row || static_cast<unsigned>(v) >= static_cast<unsigned>(columns.in)) continue;
-        sums[a * Kernel + b] +=
-            result * convert<float>(x[at.image + a * rows.dilation * p.x_strides[3] +
-                                      b * columns.dilation * p.x_strides[4]]);
-      }
-    }
-  }
   if constexpr (ChannelsInnermost) {
 #pragma unroll
     for (int tap = 0; tap < taps; ++tap) shares[tap][warp][lane] = sums[tap];
@@ -86,6 +61,120 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
+template <class T, int Kernel, bool ChannelsInnermost>
+__global__ void __launch_bounds__(block_threads)
+    conv_backward_filter_depthwise(FilterGradient<T> p) {
+  const int lane = static_cast<int>(threadIdx.x) % lanes;
+  const int warp = static_cast<int>(threadIdx.x) / lanes;
+  const ConvGeometry& g = p.g;
+  const ConvAxis& rows = g.axis[1];
+  const ConvAxis& columns = g.axis[2];
+  const std::int64_t channel =
+      ChannelsInnermost ? std::int64_t{blockIdx.x} * lanes + lane : std::int64_t{blockIdx.x};
+  const bool exists = channel < g.channels;
+  const PixelRange pixels = slice_of(p, blockIdx.y);
+  float sums[Kernel * Kernel] = {};
+  const T* const x = p.x + channel * p.x_strides[1];
+  const T* const dy = p.dy + channel * p.dy_strides[1];
+  constexpr int together = ChannelsInnermost ? warps : block_threads;
+  std::int64_t pixel = pixels.begin + (ChannelsInnermost ? warp : static_cast<int>(threadIdx.x));
+  for (; exists && pixel < pixels.end; pixel += together) {
+    const Entry at = entry_of_pixel(p, pixel, pixels.end);
+    const float result = convert<float>(dy[at.other]);
+#pragma unroll
+    for (int a = 0; a < Kernel; ++a) {
+      const int h = at.h + a * static_cast<int>(rows.dilation);
+      const bool has_row = static_cast<unsigned>(h) < static_cast<unsigned>(rows.in);
+#pragma unroll
+      for (int b = 0; b < Kernel; ++b) {
+        const int v = at.v + b * static_cast<int>(columns.dilation);
+        if (!has_row || static_cast<unsigned>(v) >= static_cast<unsigned>(columns.in)) continue;
+        sums[a * Kernel + b] +=
+            result * convert<float>(x[at.image + a * rows.dilation * p.x_strides[3] +
+                                      b * columns.dilation * p.x_strides[4]]);
+      }
+    }
+  }
+  write_sums<Kernel, ChannelsInnermost>(p, sums);
+}
+
+/// Sums the taps over columns of dy: a thread walks down `run` rows of one column, and the window of x
+/// slides along in registers, so that each element of a row of x is loaded once per column. For
+/// filters without dilation, with the same stride along both axes; offsets within an image have 32
+/// bits.
+template <class T, int Kernel, int Stride, bool ChannelsInnermost>
+__global__ void __launch_bounds__(block_threads, 2)
+    conv_backward_filter_depthwise_runs(const __grid_constant__ FilterGradient<T> p, int run,
+                                        std::int64_t count) {
+  static_assert(Stride < Kernel);
+  const ConvGeometry& g = p.g;
+  const ConvAxis& rows = g.axis[1];
+  const ConvAxis& columns = g.axis[2];
+  const int lane = static_cast<int>(threadIdx.x) % lanes;
+  const int warp = static_cast<int>(threadIdx.x) / lanes;
+  const std::int64_t channel =
+      ChannelsInnermost ? std::int64_t{blockIdx.x} * lanes + lane : std::int64_t{blockIdx.x};
+  const bool exists = channel < g.channels;
+  constexpr int together = ChannelsInnermost ? warps : block_threads;
+  const auto down = static_cast<int>(p.x_strides[3]);
+  const auto across = static_cast<int>(p.x_strides[4]);
+  const std::int64_t share = ceil_div(count, p.slices);
+  const std::int64_t end = smaller((blockIdx.y + 1) * share, count);
+  float sums[Kernel * Kernel] = {};
+  for (std::int64_t i =
+           blockIdx.y * share + (ChannelsInnermost ? warp : static_cast<int>(threadIdx.x));
+       exists && i < end; i += together) {
+    std::int64_t image = i;  // and then what is left of the index
+    const auto ow = static_cast<int>(take_axis(image, columns.out));
+    const auto first =
+        static_cast<int>(take_axis(image, ceil_div(rows.out, std::int64_t{run}))) * run;
+    const int last = smaller(first + run, static_cast<int>(rows.out));
+    const int v = ow * Stride - static_cast<int>(columns.padding);
+    const int h = first * Stride - static_cast<int>(rows.padding);
+    const T* const x = in_registers(p.x + channel * p.x_strides[1] + image * p.x_strides[0]);
+    const T* dy = in_registers(p.dy + channel * p.dy_strides[1] + image * p.dy_strides[0] +
+                               first * p.dy_strides[3] + ow * p.dy_strides[4]);
+    bool has_column[Kernel];
+#pragma unroll
+    for (int b = 0; b < Kernel; ++b) {
+      has_column[b] = static_cast<unsigned>(v + b) < static_cast<unsigned>(columns.in);
+    }
+    float window[Kernel][Kernel];  // row h + r of x is in window[r % Kernel]
+    int row = h;                   // the row that is loaded next
+    int offset = h * down + v * across;
+    const auto load_row = [&](float(&to)[Kernel]) {
+      const bool has_row = static_cast<unsigned>(row) < static_cast<unsigned>(rows.in);
+#pragma unroll
+      for (int b = 0; b < Kernel; ++b) {
+        to[b] = has_row && has_column[b] ? convert<float>(x[offset + b * across]) : 0.0F;
+      }
+      ++row;
+      offset += down;
+    };
+#pragma unroll
+    for (int a = 0; a < Kernel - Stride; ++a) load_row(window[a]);
+    // After Kernel steps every row of the window is in its first place again.
+    for (int start = first; start < last; start += Kernel) {
+#pragma unroll
+      for (int u = 0; u < Kernel; ++u) {
+        if (start + u >= last) break;
+#pragma unroll
+        for (int a = Kernel - Stride; a < Kernel; ++a) load_row(window[(u * Stride + a) % Kernel]);
+        const float result = convert<float>(*dy);
+        dy += p.dy_strides[3];
+#pragma unroll
+        for (int a = 0; a < Kernel; ++a) {
+#pragma unroll
+          for (int b = 0; b < Kernel; ++b) {
+            sums[a * Kernel + b] += result * window[(u * Stride + a) % Kernel][b];
+          }
+        }
+      }
+    }
+  }
+  write_sums<Kernel, ChannelsInnermost>(p, sums);
+}
+
 template <class T>
 __global__ void __launch_bounds__(block_threads)
     conv_backward_filter_add_slices(FilterGradient<T> p, std::int64_t count) {
@@ -103,6 +192,57 @@ std::int64_t tiles_of(const ConvBackwardFilter::Args& args, bool innermost) {
   return ceil_div(args.geometry.channels, std::int64_t{innermost ? lanes : 1});
 }
 
+/// Calls f.template operator()<Kernel>() with the filter's extent; returns false if it is not square
+/// or no kernel has it.
+template <class F>
+bool with_kernel(const ConvGeometry& g, F&& f) {
+  const std::int64_t kernel = g.axis[1].kernel;
+  if (kernel != g.axis[2].kernel) return false;
+  if (kernel == 3) f.template operator()<3>();
+  if (kernel == 5) f.template operator()<5>();
+  if (kernel == 7) f.template operator()<7>();
+  return kernel == 3 || kernel == 5 || kernel == 7;
+}
+
+/// Division of dy into columns for conv_backward_filter_depthwise_runs.
+struct Runs {
+  int run;  // rows of a column per thread
+  std::int64_t count;
+  std::int64_t slices;
+  std::int64_t rounds;  // columns per thread
+};
+Runs runs_of(const ConvBackwardFilter::Args& args, bool innermost) {
+  constexpr std::int64_t longest = 32;
+  constexpr std::int64_t shortest = 4;
+  const ConvGeometry& g = args.geometry;
+  const std::int64_t height = larger(g.axis[1].out, std::int64_t{1});
+  const std::int64_t tiles = larger(tiles_of(args, innermost), std::int64_t{1});
+  const std::int64_t together = innermost ? warps : block_threads;
+  const auto columns_of = [&](std::int64_t run) {
+    return larger(g.images * g.axis[2].out * ceil_div(height, run), std::int64_t{1});
+  };
+  std::int64_t run = ceil_div(height, ceil_div(height, longest));
+  // Shorter runs load more rows of windows, but fill the GPU.
+  while (run > shortest && tiles * ceil_div(columns_of(run), together) < two_for_each) {
+    run = ceil_div(run, std::int64_t{2});
+  }
+  Runs runs{.run = static_cast<int>(run), .count = columns_of(run), .slices = 1, .rounds = 1};
+  runs.rounds = ceil_div(runs.count * tiles, together * small_blocks);
+  runs.slices = ceil_div(runs.count, together * runs.rounds);
+  return runs;
+}
+
+bool walks_in_runs(const ConvBackwardFilter::Args& args) {
+  const ConvAxis& rows = args.geometry.axis[1];
+  const ConvAxis& columns = args.geometry.axis[2];
+  const auto reach = [](const ConvAxis& axis, std::int64_t stride) {
+    return static_cast<double>(axis.in + 2 * axis.padding) * std::abs(static_cast<double>(stride));
+  };
+  return rows.stride == columns.stride && rows.stride <= 2 && rows.dilation == 1 &&
+         columns.dilation == 1 &&
+         reach(rows, args.x.strides[3]) + reach(columns, args.x.strides[4]) < 0x1p31;
+}
+
 Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
   if (args.dw.dtype == DType::f64) return unsupported("f32, f16 and bf16");
@@ -110,24 +250,43 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   if (g.group_channels() != 1 || g.group_filters() != 1) {
     return unsupported("one filter for each channel");
   }
-  const std::int64_t kernel = g.axis[1].kernel;
-  if (kernel != g.axis[2].kernel || (kernel != 3 && kernel != 5)) {
-    return unsupported("filters of 3 x 3 and 5 x 5");
-  }
+  if (!with_kernel(g, []<int>() {})) return unsupported("filters of 3 x 3, 5 x 5 and 7 x 7");
   if (g.channels > 0xffff) return unsupported("up to 65535 channels");
   return supports_sliced(args, 1);
 }
 
 Work work(const ConvBackwardFilter::Args& args, const Context&) {
+  const ConvGeometry& g = args.geometry;
   const bool innermost = channels_innermost(args);
   const std::int64_t tiles = tiles_of(args, innermost);
-  return register_facts(args, tiles, slices_of(args, tiles, small_blocks),
-                        innermost ? warps : block_threads);
+  if (!walks_in_runs(args)) {
+    return register_facts(args, tiles, slices_of(args, tiles, small_blocks),
+                          innermost ? warps : block_threads);
+  }
+  const Runs runs = runs_of(args, innermost);
+  Work work = register_facts(args, tiles, runs.slices, innermost ? warps : block_threads);
+  work.resident = g.taps() > 25 ? 2 : g.taps() > 9 ? 4 : 8;
+  work.steps = runs.rounds * runs.run * (g.taps() + g.axis[1].kernel * g.axis[1].stride);
+  work.path = innermost ? "packed runs" : "runs";
+  return work;
 }
 
 template <class T, int Kernel, bool ChannelsInnermost>
 void start(const ConvBackwardFilter::Args& args, Context& context) {
   const std::int64_t tiles = tiles_of(args, ChannelsInnermost);
+  if (walks_in_runs(args)) {
+    const Runs runs = runs_of(args, ChannelsInnermost);
+    const FilterGradient<T> p = in_slices<T>(args, context, runs.slices);
+    const auto kernel = args.geometry.axis[1].stride == 1
+                            ? conv_backward_filter_depthwise_runs<T, Kernel, 1, ChannelsInnermost>
+                            : conv_backward_filter_depthwise_runs<T, Kernel, 2, ChannelsInnermost>;
+    launch(context,
+           {.grid = {tiles, p.slices},
+            .block = block_threads,
+            .shared_bytes = sizeof(WarpSums<Kernel>)},
+           kernel, p, runs.run, runs.count);
+    return launch(context, sum_grid(p), conv_backward_filter_add_slices<T>, p, args.dw.size());
+  }
   const FilterGradient<T> p = sliced<T>(args, context, tiles, small_blocks);
   launch(
       context,
@@ -139,10 +298,9 @@ void start(const ConvBackwardFilter::Args& args, Context& context) {
 void run(const ConvBackwardFilter::Args& args, Context& context) {
   const bool innermost = channels_innermost(args);
   visit<float, f16, bf16>(args.dw.dtype, [&]<class T>() {
-    if (args.geometry.axis[1].kernel == 3) {
-      return innermost ? start<T, 3, true>(args, context) : start<T, 3, false>(args, context);
-    }
-    innermost ? start<T, 5, true>(args, context) : start<T, 5, false>(args, context);
+    with_kernel(args.geometry, [&]<int Kernel>() {
+      innermost ? start<T, Kernel, true>(args, context) : start<T, Kernel, false>(args, context);
+    });
   });
 }
 
