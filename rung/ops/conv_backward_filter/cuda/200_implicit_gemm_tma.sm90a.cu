@@ -18,7 +18,7 @@
 #include "rung/device/collectives.hpp"
 #include "rung/device/tile/roles.hpp"
 #include "rung/ops/conv/shared/cuda/im2col_tensor.hpp"
-#include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
+#include "rung/ops/conv_backward_filter/cuda/detail/im2col_gradient.hpp"
 #include "rung/ops/gemm/shared/cuda/tensor_cost.hpp"
 
 namespace rung {
@@ -172,7 +172,68 @@ View<const T, 3> results_of(const Gemm::Args& product) {
           {0, product.a.strides[2], 1}};
 }
 
-Support supports(const ConvBackwardFilter::Args& args, const Context& context) {
+/// Returns the tile's width and the number of slices of the pixels. gemm's model counts dy and x
+/// once per tap, but they are read from memory once: scaling the tiles' memory rate corrects for
+/// this.
+TensorPlan plan_of(const ConvBackwardFilter::Args& args, const Context& context) {
+  const Gemm::Args product = product_of(args, 0);
+  TensorTile mine[std::size(tiles)];
+  const double read = Gemm::cost(product).bytes * static_cast<double>(args.geometry.groups);
+  for (std::size_t i = 0; i < std::size(tiles); ++i) {
+    mine[i] = tiles[i];
+    mine[i].memory *= read / ConvBackwardFilter::cost(args).bytes;
+  }
+  return gemm_cuda::plan_tensor(product, context, mine);
+}
+
+template <class T, int Channels>
+void launch_group(const ConvBackwardFilter::Args& args, Context& context, std::int64_t group,
+                  int slices, const gemm_cuda::Finish<T>& finish, float* partial) {
+  using Panel = PixelPanel<T>;
+  const ConvGeometry& g = args.geometry;
+  const ConvAxis& height = g.axis[1];
+  const ConvAxis& width = g.axis[2];
+  const auto k_tiles =
+      static_cast<int>(ceil_div(g.images * g.results(), std::int64_t{Panel::depth}));
+  const int slice_tiles = ceil_div(k_tiles, slices);
+  GradientJob<T> gradient{
+      .gemm = {.a = WgmmaTile<T, tile_filters, false>::map(results_of<T>(product_of(args, group))),
+               .b = make_im2col_map(image_of<T>(args.x, g.group_channels(), group),
+                                    window_of(g, Panel::depth, Panel::line_elements),
+                                    Swizzle::bytes_128),
+               .c = {},
+               .finish = slices > 1 ? gemm_cuda::into_partial_sums(finish, partial) : finish,
+               .raster = {.down = static_cast<int>(ceil_div(finish.p.m(), tile_filters)),
+                          .along = static_cast<int>(ceil_div(finish.p.n(), Channels)),
+                          .batch = static_cast<int>(g.taps()),
+                          .slices = ceil_div(k_tiles, slice_tiles),
+                          .band = raster_band(context.info().sms, tile_filters, Channels)},
+               .a_moves = 0,
+               .b_moves = 0,
+               .k_tiles = k_tiles,
+               .slice_tiles = slice_tiles,
+               .boxes_of_c = false},
+      .out_height = static_cast<int>(height.out),
+      .out_width = static_cast<int>(width.out),
+      .step_height = static_cast<int>(height.stride),
+      .step_width = static_cast<int>(width.stride),
+      .start_height = static_cast<int>(-height.padding),
+      .start_width = static_cast<int>(-width.padding),
+      .between_height = static_cast<int>(height.dilation),
+      .between_width = static_cast<int>(width.dilation),
+      .taps_across = static_cast<int>(width.kernel)};
+  map_result(gradient.gemm);
+  launch(context,
+         {.grid = smaller<std::int64_t>(gradient.gemm.raster.total(), context.info().sms),
+          .block = role_threads,
+          .shared_bytes = sizeof(TileRing<Channels>)},
+         conv_backward_filter_implicit_gemm_tma<T, Channels>, gradient);
+}
+
+}  // namespace
+
+Support conv_cuda::supports_gradient_tma(const ConvBackwardFilter::Args& args,
+                                         const Context& context) {
   if (context.info().compute_capability < 90) {
     return unsupported("wgmma and TMA need compute capability 9.0");
   }
@@ -222,21 +283,7 @@ Support supports(const ConvBackwardFilter::Args& args, const Context& context) {
   });
 }
 
-/// Returns the tile's width and the number of slices of the pixels. gemm's model counts dy and x
-/// once per tap, but they are read from memory once: scaling the tiles' memory rate corrects for
-/// this.
-TensorPlan plan_of(const ConvBackwardFilter::Args& args, const Context& context) {
-  const Gemm::Args product = product_of(args, 0);
-  TensorTile mine[std::size(tiles)];
-  const double read = Gemm::cost(product).bytes * static_cast<double>(args.geometry.groups);
-  for (std::size_t i = 0; i < std::size(tiles); ++i) {
-    mine[i] = tiles[i];
-    mine[i].memory *= read / ConvBackwardFilter::cost(args).bytes;
-  }
-  return gemm_cuda::plan_tensor(product, context, mine);
-}
-
-Work work(const ConvBackwardFilter::Args& args, const Context& context) {
+Work conv_cuda::gradient_tma_facts(const ConvBackwardFilter::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
   const TensorPlan plan = plan_of(args, context);
   const TensorTile& tile = tiles[plan.tile];
@@ -248,56 +295,22 @@ Work work(const ConvBackwardFilter::Args& args, const Context& context) {
                           args.dw.size(), context);
 }
 
-template <class T, int Channels>
-void launch_group(const ConvBackwardFilter::Args& args, Context& context, std::int64_t group,
-                  int slices, const gemm_cuda::Finish<T>& finish, float* partial) {
-  using Panel = PixelPanel<T>;
-  const ConvGeometry& g = args.geometry;
-  const ConvAxis& height = g.axis[1];
-  const ConvAxis& width = g.axis[2];
-  const auto k_tiles =
-      static_cast<int>(ceil_div(g.images * g.results(), std::int64_t{Panel::depth}));
-  const int slice_tiles = ceil_div(k_tiles, slices);
-  GradientJob<T> gradient{
-      .gemm = {.a = WgmmaTile<T, tile_filters, false>::map(results_of<T>(product_of(args, group))),
-               .b = make_im2col_map(image_of<T>(args.x, g.group_channels(), group),
-                                    window_of(g, Panel::depth, Panel::line_elements),
-                                    Swizzle::bytes_128),
-               .c = {},
-               .finish = slices > 1 ? gemm_cuda::into_partial_sums(finish, partial) : finish,
-               .raster = {.down = static_cast<int>(ceil_div(finish.p.m(), tile_filters)),
-                          .along = static_cast<int>(ceil_div(finish.p.n(), Channels)),
-                          .batch = static_cast<int>(g.taps()),
-                          .slices = ceil_div(k_tiles, slice_tiles),
-                          .band = raster_band(context.info().sms, tile_filters, Channels)},
-               .a_moves = 0,
-               .b_moves = 0,
-               .k_tiles = k_tiles,
-               .slice_tiles = slice_tiles,
-               .boxes_of_c = false},
-      .out_height = static_cast<int>(height.out),
-      .out_width = static_cast<int>(width.out),
-      .step_height = static_cast<int>(height.stride),
-      .step_width = static_cast<int>(width.stride),
-      .start_height = static_cast<int>(-height.padding),
-      .start_width = static_cast<int>(-width.padding),
-      .between_height = static_cast<int>(height.dilation),
-      .between_width = static_cast<int>(width.dilation),
-      .taps_across = static_cast<int>(width.kernel)};
-  map_result(gradient.gemm);
-  launch(context,
-         {.grid = smaller<std::int64_t>(gradient.gemm.raster.total(), context.info().sms),
-          .block = role_threads,
-          .shared_bytes = sizeof(TileRing<Channels>)},
-         conv_backward_filter_implicit_gemm_tma<T, Channels>, gradient);
+std::size_t conv_cuda::gradient_partial_bytes(const ConvBackwardFilter::Args& args,
+                                              const Context& context) {
+  const TensorPlan plan = plan_of(args, context);
+  if (plan.slices == 1) return 0;
+  return visit<f16, bf16>(args.dw.dtype, [&]<class T>() {
+    return gemm_cuda::partial_bytes(gemm_cuda::finish_of<T>(product_of(args, 0)), plan.slices);
+  });
 }
 
-void run(const ConvBackwardFilter::Args& args, Context& context) {
+void conv_cuda::run_gradient_tma(const ConvBackwardFilter::Args& args, Context& context,
+                                 void* partial_sums) {
   const TensorPlan plan = plan_of(args, context);
   visit<f16, bf16>(args.dw.dtype, [&]<class T>() {
     for (std::int64_t group = 0; group < args.geometry.groups; ++group) {
       const auto finish = gemm_cuda::finish_of<T>(product_of(args, group));
-      gemm_cuda::with_slices(context, finish, plan.slices, nullptr, [&](float* partial) {
+      gemm_cuda::with_slices(context, finish, plan.slices, partial_sums, [&](float* partial) {
         const auto with_channels = [&]<int Channels>() {
           if (tiles[plan.tile].columns != Channels) return;
           launch_group<T, Channels>(args, context, group, plan.slices, finish, partial);
@@ -310,12 +323,18 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
   });
 }
 
+namespace {
+
+void run(const ConvBackwardFilter::Args& args, Context& context) {
+  run_gradient_tma(args, context, nullptr);
+}
+
 const Rung<ConvBackwardFilter> self{{.name = "implicit_gemm_tma",
                                      .step = 200,
                                      .after = "tensor_cores",
                                      .backend = device_backend,
-                                     .supports = supports,
-                                     .work = work,
+                                     .supports = supports_gradient_tma,
+                                     .work = gradient_tma_facts,
                                      .run = run}};
 
 }  // namespace
