@@ -15,6 +15,7 @@
 // Source   V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep learning, 2016.
 #include "rung/ops/conv/shared/cuda/im2col_tensor.hpp"
 #include "rung/ops/conv/shared/cuda/tile_facts.hpp"
+#include "rung/ops/conv_backward_data/cuda/detail/im2col_gradient.hpp"
 #include "rung/ops/conv_backward_data/op/layer.hpp"
 
 namespace rung {
@@ -135,8 +136,8 @@ Gathered phase_of(const ConvBackwardData::Args& args, std::int64_t index) {
 
 /// Returns a phase as a layer of conv, by the filters at `turned`. Its result is dense at `to`, or,
 /// if `to` is null, at the phase's positions of dx.
-Conv::Args layer_of(const ConvBackwardData::Args& args, const Gathered& phase, const void* turned,
-                    void* to) {
+Conv::Args phase_as_layer(const ConvBackwardData::Args& args, const Gathered& phase,
+                          const void* turned, void* to) {
   const ConvGeometry& g = args.geometry;
   Conv::Args made;
   made.axes = args.axes;
@@ -189,7 +190,7 @@ void for_each_layer(const ConvBackwardData::Args& args, F&& f) {
   for (std::int64_t i = 0; i < phases; ++i) {
     const Gathered phase = phase_of(args, i);
     if (phase.q > 0)
-      f(phase, layer_of(args, phase, stand_in(), phases == 1 ? nullptr : stand_in()));
+      f(phase, phase_as_layer(args, phase, stand_in(), phases == 1 ? nullptr : stand_in()));
   }
 }
 
@@ -205,7 +206,78 @@ bool is_direct(const ConvBackwardData::Args& args, const Context& context) {
   return direct == phases;
 }
 
-Support supports(const ConvBackwardData::Args& args, const Context& context) {
+template <class T>
+void interleave(const ConvBackwardData::Args& args, Context& context, const T* made,
+                const MadePhases& phases) {
+  constexpr int width = vector_width<T>;
+  const View<T, 5> dx = args.dx.view<T, 5>();
+  bool wide = dx.strides[1] == 1 && dx.shape[1] % width == 0 && is_wide_aligned<T, width>(dx.data);
+  for (const int axis : {0, 3, 4}) {
+    wide = wide && (dx.shape[axis] == 1 || dx.strides[axis] % width == 0);
+  }
+  const std::int64_t count = args.dx.size() / (wide ? width : 1);
+  launch(context,
+         {.grid = smaller(ceil_div(count, threads), std::int64_t{0x7fffffff}), .block = threads},
+         wide ? conv_backward_data_interleave<T, width> : conv_backward_data_interleave<T, 1>, made,
+         phases, dx, count);
+}
+
+/// Workspace of the gradient: partial sums, mirrored filters of all phases, buffers of phases.
+struct GradientMemory {
+  TurnedPhases turned;
+  std::int64_t most;  // maximum tiles of a phase
+  bool whole;         // phases are stored to dx directly
+  std::int64_t first_turned, first_made, bytes;
+};
+constexpr std::int64_t buffer_line = 64;  // elements: each buffer begins at a cache line
+
+GradientMemory memory_of(const ConvBackwardData::Args& args, const Context& context) {
+  const Gathered g = conv_layer::transposed(args);
+  const std::int64_t phases = conv_layer::phases_of(g);
+  const auto element = static_cast<std::int64_t>(size_of(args.dx.dtype));
+  GradientMemory memory{.turned = {.groups = g.groups,
+                                   .m = g.m,
+                                   .q = g.q,
+                                   .w_group = g.w_group,
+                                   .w_channel = g.w_strides[0],
+                                   .w_filter = g.w_strides[1],
+                                   .pitch = pitch_of(g),
+                                   .of = {}},
+                        .most = 0,
+                        .whole = phases == 1 || is_direct(args, context),
+                        .first_turned = 0,
+                        .first_made = 0,
+                        .bytes = 0};
+  std::size_t partial = 0;
+  for_each_layer(args, [&](const Gathered&, const Conv::Args& layer) {
+    partial = larger(partial, im2col_partial_bytes(layer, context));
+  });
+  std::int64_t filters = 0;
+  for (std::int64_t i = 0; i < phases; ++i) {
+    const Gathered phase = phase_of(args, i);
+    memory.turned.of[i] = {.w = phase.w,
+                           .down = phase.w_strides[3],
+                           .across = phase.w_strides[4],
+                           .rows = phase.q > 0 ? phase.axis[1].kernel : 0,
+                           .columns = phase.q > 0 ? phase.axis[2].kernel : 0,
+                           .first = filters};
+    // Throws if all phases would need more memory than the address space.
+    const Extents all{max_phases, args.geometry.channels, phase.taps(), pitch_of(phase), 64};
+    filters = round_up(filters + all.product() / (max_phases * 64), buffer_line);
+    memory.most = larger(memory.most, phase.groups * phase.taps() * ceil_div(phase.m, turned_tile) *
+                                          ceil_div(phase.q, turned_tile));
+  }
+  memory.first_turned = static_cast<std::int64_t>(round_up(partial, std::size_t{4096}));
+  memory.first_made =
+      memory.first_turned + round_up(Extents{filters, element}.product(), std::int64_t{4096});
+  memory.bytes =
+      memory.first_made + (memory.whole ? 0 : (args.dx.size() + phases * buffer_line) * element);
+  return memory;
+}
+
+}  // namespace
+
+Support conv_cuda::supports_data_tma(const ConvBackwardData::Args& args, const Context& context) {
   if (!is_flat(args.geometry)) return unsupported("two dimensions at most");
   if (size_of(args.dx.dtype) != 2) return unsupported("f16 and bf16");
   if (args.dx.empty() || args.dy.empty()) return unsupported("there is nothing to multiply");
@@ -225,7 +297,7 @@ Support supports(const ConvBackwardData::Args& args, const Context& context) {
 }
 
 /// Returns the facts of a layer: mirroring of the filters, the phases, and interleaving of buffers.
-Work work(const ConvBackwardData::Args& args, const Context& context) {
+Work conv_cuda::data_tma_facts(const ConvBackwardData::Args& args, const Context& context) {
   const bool whole =
       conv_layer::phases_of(conv_layer::transposed(args)) == 1 || is_direct(args, context);
   Work all = {.operations = 0, .launches = whole ? 1 : 2};
@@ -238,63 +310,16 @@ Work work(const ConvBackwardData::Args& args, const Context& context) {
   return all;
 }
 
-template <class T>
-void interleave(const ConvBackwardData::Args& args, Context& context, const T* made,
-                const MadePhases& phases) {
-  constexpr int width = vector_width<T>;
-  const View<T, 5> dx = args.dx.view<T, 5>();
-  bool wide = dx.strides[1] == 1 && dx.shape[1] % width == 0 && is_wide_aligned<T, width>(dx.data);
-  for (const int axis : {0, 3, 4}) {
-    wide = wide && (dx.shape[axis] == 1 || dx.strides[axis] % width == 0);
-  }
-  const std::int64_t count = args.dx.size() / (wide ? width : 1);
-  launch(context,
-         {.grid = smaller(ceil_div(count, threads), std::int64_t{0x7fffffff}), .block = threads},
-         wide ? conv_backward_data_interleave<T, width> : conv_backward_data_interleave<T, 1>, made,
-         phases, dx, count);
+std::int64_t conv_cuda::data_tma_bytes(const ConvBackwardData::Args& args, const Context& context) {
+  return memory_of(args, context).bytes;
 }
 
-void run(const ConvBackwardData::Args& args, Context& context) {
+void conv_cuda::run_data_tma(const ConvBackwardData::Args& args, Context& context,
+                             std::byte* memory) {
   const Gathered g = conv_layer::transposed(args);
   const std::int64_t phases = conv_layer::phases_of(g);
   const auto element = static_cast<std::int64_t>(size_of(args.dx.dtype));
-  const bool whole = phases == 1 || is_direct(args, context);
-  // Workspace: partial sums, filters of all phases, buffers of phases.
-  std::size_t partial = 0;
-  for_each_layer(args, [&](const Gathered&, const Conv::Args& layer) {
-    partial = larger(partial, im2col_partial_bytes(layer, context));
-  });
-  constexpr std::int64_t line = 64;  // elements: each buffer begins at a cache line
-  TurnedPhases turned{.groups = g.groups,
-                      .m = g.m,
-                      .q = g.q,
-                      .w_group = g.w_group,
-                      .w_channel = g.w_strides[0],
-                      .w_filter = g.w_strides[1],
-                      .pitch = pitch_of(g),
-                      .of = {}};
-  std::int64_t filters = 0;
-  std::int64_t most = 0;  // maximum tiles of a phase
-  for (std::int64_t i = 0; i < phases; ++i) {
-    const Gathered phase = phase_of(args, i);
-    turned.of[i] = {.w = phase.w,
-                    .down = phase.w_strides[3],
-                    .across = phase.w_strides[4],
-                    .rows = phase.q > 0 ? phase.axis[1].kernel : 0,
-                    .columns = phase.q > 0 ? phase.axis[2].kernel : 0,
-                    .first = filters};
-    // Throws if all phases would need more memory than the address space.
-    const Extents all{max_phases, args.geometry.channels, phase.taps(), pitch_of(phase), 64};
-    filters = round_up(filters + all.product() / (max_phases * 64), line);
-    most = larger(most, phase.groups * phase.taps() * ceil_div(phase.m, turned_tile) *
-                            ceil_div(phase.q, turned_tile));
-  }
-  const auto first_turned = static_cast<std::int64_t>(round_up(partial, std::size_t{4096}));
-  const std::int64_t first_made =
-      first_turned + round_up(Extents{filters, element}.product(), std::int64_t{4096});
-  const std::int64_t bytes = first_made + (whole ? 0 : (args.dx.size() + phases * line) * element);
-  auto* const memory = static_cast<std::byte*>(context.workspace(static_cast<std::size_t>(bytes)));
-
+  const auto [turned, most, whole, first_turned, first_made, bytes] = memory_of(args, context);
   MadePhases made{.first = {},
                   .rows = static_cast<int>(conv_layer::phases_along(g.axis[1])),
                   .columns = static_cast<int>(conv_layer::phases_along(g.axis[2]))};
@@ -310,9 +335,9 @@ void run(const ConvBackwardData::Args& args, Context& context) {
       made.first[i] = phase.q > 0 ? next : -1;
       if (phase.q == 0) continue;
       const Conv::Args layer =
-          layer_of(args, phase, memory + first_turned + turned.of[i].first * element,
-                   whole ? nullptr : memory + first_made + next * element);
-      next = round_up(next + phase.pixels() * args.geometry.channels, line);
+          phase_as_layer(args, phase, memory + first_turned + turned.of[i].first * element,
+                         whole ? nullptr : memory + first_made + next * element);
+      next = round_up(next + phase.pixels() * args.geometry.channels, buffer_line);
       run_im2col_tma(layer, context, memory);
     }
     if (!whole) {
@@ -321,12 +346,20 @@ void run(const ConvBackwardData::Args& args, Context& context) {
   });
 }
 
+namespace {
+
+void run(const ConvBackwardData::Args& args, Context& context) {
+  const std::int64_t bytes = data_tma_bytes(args, context);
+  run_data_tma(args, context,
+               static_cast<std::byte*>(context.workspace(static_cast<std::size_t>(bytes))));
+}
+
 const Rung<ConvBackwardData> self{{.name = "implicit_gemm_tma",
                                    .step = 200,
                                    .after = "tensor_cores",
                                    .backend = device_backend,
-                                   .supports = supports,
-                                   .work = work,
+                                   .supports = supports_data_tma,
+                                   .work = data_tma_facts,
                                    .run = run}};
 
 }  // namespace
