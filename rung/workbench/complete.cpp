@@ -38,33 +38,33 @@ bool join_cut_words(std::vector<std::string>& words) {
 }
 
 /// Syntactic position of the word to complete.
-struct Place {
+struct WordPosition {
   const CLI::App* app;
   const CLI::Option* value_of = nullptr;  // option before the word, if it takes a value
   std::size_t positionals = 0;            // number given before the word
 };
 
-Place place_of(const CLI::App& program, const std::vector<std::string>& before) {
-  Place place{&program};
+WordPosition position_of(const CLI::App& program, const std::vector<std::string>& before) {
+  WordPosition position{&program};
   for (const std::string& word : before) {
-    if (place.value_of != nullptr) {
-      place.value_of = nullptr;
+    if (position.value_of != nullptr) {
+      position.value_of = nullptr;
       continue;
     }
-    if (const CLI::Option* option = find_option(*place.app, word)) {
-      if (takes_value(*option)) place.value_of = option;
+    if (const CLI::Option* option = find_option(*position.app, word)) {
+      if (takes_value(*option)) position.value_of = option;
     } else if (!word.starts_with('-')) {
-      const auto below = shown_commands(*place.app);
+      const auto below = shown_commands(*position.app);
       const auto found = std::find_if(below.begin(), below.end(),
                                       [&](const CLI::App* one) { return one->get_name() == word; });
       if (found != below.end()) {
-        place = {*found};
+        position = {*found};
       } else {
-        ++place.positionals;
+        ++position.positionals;
       }
     }
   }
-  return place;
+  return position;
 }
 
 const CLI::Option* positional(const CLI::App& app, std::size_t index) {
@@ -93,16 +93,16 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
-std::vector<std::string> candidates_at(const Place& place, const Completing& completing) {
-  if (place.value_of != nullptr) return values(*place.value_of, completing);
-  if (completing.word.starts_with('-')) return option_names(*place.app);
+std::vector<std::string> candidates_at(const WordPosition& position, const Completing& completing) {
+  if (position.value_of != nullptr) return values(*position.value_of, completing);
+  if (completing.word.starts_with('-')) return option_names(*position.app);
   std::vector<std::string> names;
-  for (const CLI::App* one : shown_commands(*place.app)) names.push_back(one->get_name());
+  for (const CLI::App* one : shown_commands(*position.app)) names.push_back(one->get_name());
   if (!names.empty()) return names;
-  if (const CLI::Option* option = positional(*place.app, place.positionals)) {
+  if (const CLI::Option* option = positional(*position.app, position.positionals)) {
     return values(*option, completing);
   }
-  return place.app->get_allow_extras() ? std::vector<std::string>{files} : names;
+  return position.app->get_allow_extras() ? std::vector<std::string>{files} : names;
 }
 
 }  // namespace
@@ -119,19 +119,19 @@ std::vector<std::string> complete(const std::vector<std::string>& words) {
   if (std::find(before.begin(), before.end(), "--") != before.end()) return {files};
 
   const Program program;
-  Place place = place_of(program.app, before);
+  WordPosition position = position_of(program.app, before);
   std::string head;  // prefix of all candidates, such as "--color="
   if (const std::size_t equals = word.find('=');
       word.starts_with("--") && equals != std::string::npos) {
-    place.value_of = find_option(*place.app, word.substr(0, equals));
-    if (place.value_of == nullptr) return {};
+    position.value_of = find_option(*position.app, word.substr(0, equals));
+    if (position.value_of == nullptr) return {};
     if (!cut) head = word.substr(0, equals + 1);
     word.erase(0, equals + 1);
   }
   completing.word = word;
   std::vector<std::string> found;
   bool with_files = false;
-  for (const std::string& candidate : candidates_at(place, completing)) {
+  for (const std::string& candidate : candidates_at(position, completing)) {
     if (candidate == files) {
       with_files = true;
     } else if (candidate.starts_with(word)) {
