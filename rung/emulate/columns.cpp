@@ -77,18 +77,18 @@ std::string_view word_at(std::string_view line, std::size_t at) {
   return line.substr(at, std::max<std::size_t>(end - at, 1));
 }
 
-struct Place {
+struct ColumnSpan {
   std::size_t at = 0;      // byte offset in the line
   std::size_t length = 1;  // length of the word at `at`
 };
 
 /// Returns the position in the user's line that corresponds to byte `at` of the rewritten line;
 /// nullopt if there is none.
-std::optional<Place> place_in(const std::string& line, const std::string& rewritten,
-                              std::size_t at) {
+std::optional<ColumnSpan> span_in(const std::string& line, const std::string& rewritten,
+                                  std::size_t at) {
   if (at >= rewritten.size()) return std::nullopt;
   const std::string_view word = word_at(rewritten, at);
-  std::optional<Place> best;
+  std::optional<ColumnSpan> best;
   int most = 0;
   for (std::size_t i = 0; (i = line.find(word, i)) != std::string::npos; ++i) {
     const bool whole = !in_word(word[0]) || (word_at(line, i).size() == word.size() &&
@@ -98,7 +98,7 @@ std::optional<Place> place_in(const std::string& line, const std::string& rewrit
     const int score = agreement(rewritten, at, line, i, 1) + before;
     if (score <= most) continue;
     most = score;
-    best = Place{i, word.size()};
+    best = ColumnSpan{i, word.size()};
   }
   return best;
 }
@@ -178,24 +178,24 @@ std::string in_columns_of_files(const std::string& messages, const std::string& 
       continue;
     }
     const std::string& own = known->second[index];
-    std::optional<Place> place;
+    std::optional<ColumnSpan> span;
     for (const std::string& piece : file->second.at(header->line)) {
-      if (piece == own) place = Place{header->column - 1, 1};
-      if (!place.has_value()) place = place_in(own, piece, header->column - 1);
+      if (piece == own) span = ColumnSpan{header->column - 1, 1};
+      if (!span.has_value()) span = span_in(own, piece, header->column - 1);
     }
-    if (!place.has_value()) {  // not in the user's line, such as a word from a macro
+    if (!span.has_value()) {  // not in the user's line, such as a word from a macro
       text += fmt::format("{}:{}{}\n", header->file, header->line, header->rest);
       if (excerpts) text += fmt::format("{:5} | {}\n", header->line, expanded(own, own.size()));
       replaced = true;
       continue;
     }
-    const std::string before = expanded(own, place->at);
+    const std::string before = expanded(own, span->at);
     text +=
         fmt::format("{}:{}:{}{}\n", header->file, header->line, width_of(before) + 1, header->rest);
-    if (place->at + 1 == header->column || !excerpts) continue;
+    if (span->at + 1 == header->column || !excerpts) continue;
     replaced = true;
     text += fmt::format("{:5} | {}\n      | {}^{}\n", header->line, expanded(own, own.size()),
-                        std::string(width_of(before), ' '), std::string(place->length - 1, '~'));
+                        std::string(width_of(before), ' '), std::string(span->length - 1, '~'));
   }
   return text;
 }
