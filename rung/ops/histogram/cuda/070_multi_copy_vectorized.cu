@@ -91,8 +91,8 @@ __global__ void __launch_bounds__(tuning.threads, 1)
   const unsigned copy = static_cast<unsigned>(lane_of_thread()) * sizeof(unsigned) & (row - 1);
   const std::uint32_t first = shared_address(table) + copy;
   walk.for_each_element([&](T value) {
-    const Place place = place_of(bins, convert<typename Bins::Key>(value));
-    const unsigned bin = place.inside ? place.bin : static_cast<unsigned>(counts.bins);
+    const CheckedBin checked = checked_bin(bins, convert<typename Bins::Key>(value));
+    const unsigned bin = checked.inside ? checked.bin : static_cast<unsigned>(counts.bins);
     ptx::shared_add(first + bin * row, 1);
   });
   __syncthreads();

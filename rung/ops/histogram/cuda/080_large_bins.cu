@@ -37,10 +37,10 @@ __global__ void __launch_bounds__(tuning.threads, 1)
   const unsigned* const table = cleared_table(here);
   const std::uint32_t base = shared_address(table);
   walk.for_each_element([&](T value) {
-    const Place place = place_of(bins, convert<typename Bins::Key>(value));
+    const CheckedBin checked = checked_bin(bins, convert<typename Bins::Key>(value));
     // bins of lower slices wrap to large numbers
-    const unsigned slot = place.bin - static_cast<unsigned>(first);
-    ptx::shared_add_if(static_cast<bool>(place.inside & (slot < static_cast<unsigned>(here))),
+    const unsigned slot = checked.bin - static_cast<unsigned>(first);
+    ptx::shared_add_if(static_cast<bool>(checked.inside & (slot < static_cast<unsigned>(here))),
                        base + slot * sizeof(unsigned), 1);
   });
   __syncthreads();

@@ -105,16 +105,16 @@ class PackWalk {
 
 /// Bin of a value, and whether the value is inside the range. For f32 the bin takes no branch: the
 /// conversion saturates, and the minimum with the last bin is a valid bin for any value.
-struct Place {
+struct CheckedBin {
   unsigned bin;
   bool inside;
 };
 template <class Bins>
-__device__ __forceinline__ Place place_of(const Bins& bins, typename Bins::Key value) {
+__device__ __forceinline__ CheckedBin checked_bin(const Bins& bins, typename Bins::Key value) {
   const std::int32_t bin = bins(value);
   return {static_cast<unsigned>(bin), bin >= 0};
 }
-__device__ __forceinline__ Place place_of(const EvenBins<float>& bins, float value) {
+__device__ __forceinline__ CheckedBin checked_bin(const EvenBins<float>& bins, float value) {
   const unsigned bin = __float2uint_rz((value - bins.low) * bins.scale);
   const auto last = static_cast<unsigned>(bins.last);
   return {bin < last ? bin : last, static_cast<bool>((value >= bins.low) & (value <= bins.high))};
