@@ -113,15 +113,15 @@ __global__ void __launch_bounds__(threads)
 
 /// Number of cells, and bytes of shared memory. There are as many cells as bins, rounded up to a
 /// power of two, or as many as fit beside edges and table.
-struct Plan {
+struct GuidePlan {
   int cells = 0;
   std::size_t shared_bytes = 0;
 };
-Plan plan_of(const Histogram::Args& args, const Context& context) {
+GuidePlan plan_of(const Histogram::Args& args, const Context& context) {
   const auto bins = static_cast<std::size_t>(args.bins());
   const std::size_t key = size_of(key_dtype(args.x.dtype));
   const std::size_t fixed = (bins + 1) * key + bins * sizeof(unsigned);
-  Plan plan{.cells = min_cells};
+  GuidePlan plan{.cells = min_cells};
   while (plan.cells < max_cells && static_cast<std::size_t>(plan.cells) < bins) plan.cells *= 2;
   for (;; plan.cells /= 2) {
     plan.shared_bytes = fixed + (static_cast<std::size_t>(plan.cells) + 1) * sizeof(int);
@@ -141,7 +141,7 @@ Support supports(const Histogram::Args& args, const Context& context) {
 
 /// Calls f.template operator()<T>(blocks) with the launch's grid.
 template <class F>
-auto with_blocks(const Histogram::Args& args, const Context& context, const Plan& plan,
+auto with_blocks(const Histogram::Args& args, const Context& context, const GuidePlan& plan,
                  const F& f) {
   return visit_values(args.x.dtype, [&]<class T>() {
     return f.template operator()<T>(
@@ -151,7 +151,7 @@ auto with_blocks(const Histogram::Args& args, const Context& context, const Plan
 }
 
 Work work(const Histogram::Args& args, const Context& context) {
-  const Plan plan = plan_of(args, context);
+  const GuidePlan plan = plan_of(args, context);
   return with_blocks(args, context, plan, [&]<class T>(std::int64_t blocks) {
     return walk_work(args, blocks, threads, args.bins() + plan.cells * searches(args) / 2);
   });
@@ -159,7 +159,7 @@ Work work(const Histogram::Args& args, const Context& context) {
 
 void run(const Histogram::Args& args, Context& context) {
   clear_counts(args, context);
-  const Plan plan = plan_of(args, context);
+  const GuidePlan plan = plan_of(args, context);
   with_blocks(args, context, plan, [&]<class T>(std::int64_t blocks) {
     launch(context, {.grid = blocks, .block = threads, .shared_bytes = plan.shared_bytes},
            histogram_guided_edges<T>, Elements<T>::make(args), EdgeBins<BinKey<T>>::make(args),
