@@ -57,11 +57,11 @@ constexpr int raster_rows = 1024;  // rows of C per raster band
 /// Position of this block's tile. Blocks start in the order of their indices; bands of a few rows
 /// of tiles are traversed by columns, so that concurrent blocks share rows of A and columns of B in
 /// L2.
-struct Place {
+struct TileIndex {
   int row, column;
 };
 template <TileShape shape>
-__device__ Place place_of_block() {
+__device__ TileIndex index_of_tile() {
   constexpr int band = raster_rows / shape.rows;  // tiles
   const int down = static_cast<int>(gridDim.y);
   const int along = static_cast<int>(gridDim.x);
@@ -78,10 +78,10 @@ __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
     gemm_simt_top(Product32 p) {
   constexpr TileShape shape = shapes[Shape];
   using Tile = Pipeline<shape, access_a, access_b>;
-  const Place place = place_of_block<shape>();
+  const TileIndex index = index_of_tile<shape>();
   const int batch = static_cast<int>(blockIdx.z);
-  const int first_row = place.row * shape.rows;
-  const int first_column = place.column * shape.columns;
+  const int first_row = index.row * shape.rows;
+  const int first_column = index.column * shape.columns;
   typename Tile::Sums sums = {};
   Tile::accumulate(operand_a(p, batch), first_row, operand_b(p, batch), first_column, p.k(), sums);
   finish_tile<Tile::group>(
