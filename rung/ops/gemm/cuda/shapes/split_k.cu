@@ -73,14 +73,14 @@ __global__ void __launch_bounds__(sum_threads)
   finish(p, 0, at / p.n(), at % p.n(), sum);
 }
 
-struct Plan {
+struct SplitKPlan {
   int shape = 0;
   int slices = 1;
   double seconds = 0;
 };
-Plan plan(const Gemm::Args& args, const Context& context) {
+SplitKPlan plan_split_k(const Gemm::Args& args, const Context& context) {
   const std::int64_t elements = args.m() * args.n();
-  Plan best;
+  SplitKPlan best;
   for (int shape = 0; shape < static_cast<int>(shapes.size()); ++shape) {
     const TileShape& tile = shapes[shape];
     for (int slices = 1; slices <= max_slices; slices *= 2) {
@@ -136,7 +136,7 @@ Product32 slices_of(const Product32& p, float* partial, std::int64_t slice_depth
 }
 
 Work work(const Gemm::Args& args, const Context& context) {
-  const Plan chosen = plan(args, context);
+  const SplitKPlan chosen = plan_split_k(args, context);
   const std::int64_t k = std::max<std::int64_t>(args.k(), 1);
   const std::int64_t steps = shapes[chosen.shape].steps;
   const TileFacts facts = facts_of(
@@ -155,7 +155,7 @@ Work work(const Gemm::Args& args, const Context& context) {
 
 void run(const Gemm::Args& args, Context& context) {
   const Product32 all = with_contiguous_c(product<float, float>(args));
-  const Plan chosen = plan(args, context);
+  const SplitKPlan chosen = plan_split_k(args, context);
   if (chosen.slices == 1) return multiply(context, chosen.shape, all, 0, all.k());
   const std::int64_t steps = shapes[chosen.shape].steps;
   const std::int64_t slice_depth = tiles_of(tiles_of(all.k(), chosen.slices), steps) * steps;
