@@ -59,7 +59,7 @@ Types types_of(const Gemm::Args& args) {
 }
 
 /// Cached state of one layout.
-struct Plan {
+struct CublasLtPlan {
   Gemm::Args args;  // arguments it was made for
   Device device;
   cublasLtHandle_t handle = nullptr;
@@ -94,7 +94,7 @@ void describe(Owned<cublasLtMatrixLayout_t>& layout, cudaDataType_t type, const 
 }
 
 /// Fills plan.algorithms; leaves it empty if the library proposes none.
-void propose(Plan& plan, const Call& call) {
+void propose(CublasLtPlan& plan, const Call& call) {
   CublasLt& library = cublas();
   Owned<cublasLtMatmulPreference_t> preference;
   preference.destroy = library.destroy_preference;
@@ -142,16 +142,16 @@ std::mutex plans_mutex;  // guards plans_of's list and handle_of's
 
 /// Returns the plan of a call's layout, made on first use. The caller holds plans_mutex and has
 /// made the device current.
-Plan& plan_of(const Gemm::Args& args, const Context& context) {
+CublasLtPlan& plan_of(const Gemm::Args& args, const Context& context) {
   // Leaked, like the handles.
-  static auto& plans = *new std::list<Plan>;
-  for (Plan& plan : plans) {
+  static auto& plans = *new std::list<CublasLtPlan>;
+  for (CublasLtPlan& plan : plans) {
     if (plan.device == context.device() && plan.serves(args)) return plan;
   }
   CublasLt& library = cublas();
   const Call call = call_of(args);
   const Types types = types_of(args);
-  Plan& plan = plans.emplace_back();
+  CublasLtPlan& plan = plans.emplace_back();
   try {
     plan.device = context.device();
     plan.handle = handle_of(context.device().index);
@@ -179,8 +179,8 @@ Plan& plan_of(const Gemm::Args& args, const Context& context) {
   return plan;
 }
 
-void multiply(const Plan& plan, const cublasLtMatmulAlgo_t& algorithm, const Gemm::Args& args,
-              Context& context, void* result) {
+void multiply(const CublasLtPlan& plan, const cublasLtMatmulAlgo_t& algorithm,
+              const Gemm::Args& args, Context& context, void* result) {
   const Call call = call_of(args);
   const float single[] = {static_cast<float>(args.alpha), static_cast<float>(args.beta)};
   const double both[] = {args.alpha, args.beta};
@@ -199,7 +199,7 @@ void multiply(const Plan& plan, const cublasLtMatmulAlgo_t& algorithm, const Gem
 }
 
 /// Keeps only the fastest of the plan's algorithms, unless timing is impossible now.
-void keep_fastest(Plan& plan, const Gemm::Args& args, Context& context) {
+void keep_fastest(CublasLtPlan& plan, const Gemm::Args& args, Context& context) {
   auto* stream = static_cast<cudaStream_t>(context.stream());
   cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
   if (cudaStreamIsCapturing(stream, &capturing) != cudaSuccess ||
@@ -287,7 +287,7 @@ void run(const Gemm::Args& args, Context& context) {
   if (args.batch() == 0 || args.m() == 0 || args.n() == 0) return;
   const ScopedDevice current(context.device().index);
   const std::scoped_lock lock(plans_mutex);
-  Plan& plan = plan_of(args, context);
+  CublasLtPlan& plan = plan_of(args, context);
   if (plan.algorithms.size() > 1) keep_fastest(plan, args, context);
   multiply(plan, plan.algorithms.front(), args, context, call_of(args).c.data);
 }
