@@ -79,7 +79,7 @@ void simd_tile(const float* a, std::int64_t a_row, std::int64_t a_column, const 
 }
 
 /// Multiplies one matrix of the batch, strip by strip of B.
-void simd_product(const Call& call, const float* a, const float* b, float* c) {
+void simd_product(const RowMajorProduct& call, const float* a, const float* b, float* c) {
   const auto width = static_cast<std::int64_t>(nr * hn::Lanes(hn::ScalableTag<float>()));
   for (std::int64_t j = 0; j < call.n; j += width) {
     const std::int64_t columns = std::min(width, call.n - j);
@@ -107,7 +107,7 @@ namespace {
 HWY_EXPORT(simd_product);
 
 void run(const Gemm::Args& args, Context&) {
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   for (std::int64_t batch = 0; batch < call.batch; ++batch) {
     HWY_DYNAMIC_DISPATCH(simd_product)
     (call, static_cast<const float*>(call.a.data) + batch * call.a.batch,

@@ -86,7 +86,8 @@ void pack_strip(const float* b, std::int64_t b_row, std::int64_t k, std::int64_t
 }
 
 /// Multiplies one matrix of the batch: block by block of k, strip by strip of B.
-void packed_product(const Call& call, const float* a, const float* b, float* c, float* strip) {
+void packed_product(const RowMajorProduct& call, const float* a, const float* b, float* c,
+                    float* strip) {
   const auto width = static_cast<std::int64_t>(nr * hn::Lanes(hn::ScalableTag<float>()));
   for (std::int64_t p = 0; p == 0 || p < call.k; p += kc) {
     const std::int64_t k = std::min(kc, call.k - p);
@@ -119,7 +120,7 @@ namespace {
 HWY_EXPORT(packed_product);
 
 void run(const Gemm::Args& args, Context& context) {
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   constexpr std::size_t strip_elements = 256 * 64;  // kc rows of the widest target's nr vectors
   auto* strip = static_cast<float*>(context.workspace(strip_elements * sizeof(float)));
   for (std::int64_t batch = 0; batch < call.batch; ++batch) {

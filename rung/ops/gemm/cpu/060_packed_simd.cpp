@@ -210,7 +210,7 @@ namespace {
 using namespace gemm_cpu;
 
 template <class T>
-void packed_simd(const Call& call, Context& context) {
+void packed_simd(const RowMajorProduct& call, Context& context) {
   if (call.depth() == 0) return finish_without_product<T>(call);
   const Kernels<T>& ks = kernels<T>();
   const Blocking block = make_blocking(call, ks, block_limits());
@@ -263,14 +263,14 @@ void packed_simd(const Call& call, Context& context) {
 }
 
 Work work(const Gemm::Args& args, const Context&) {
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   return with_sums(call.in, [&]<class T>() {
     return packed_work(call, kernels<T>(), block_limits().k_bytes, 1);
   });
 }
 
 void run(const Gemm::Args& args, Context& context) {
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   if (args.c.empty()) return;
   with_sums(call.in, [&]<class T>() { packed_simd<T>(call, context); });
 }

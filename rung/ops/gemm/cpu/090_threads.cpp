@@ -35,12 +35,12 @@ class NextStrip {
   /// of the packed type. Each row is on a page of its own, and beyond 1024 pages the TLB evicts
   /// some before the next strip (2-core Zen 5 vCPU, 2048 rows at 2048 and 4096 cubed: -1 %; 1024
   /// rows: 0, at 1024 cubed +3 %, with two threads +2 % to +10 % from run to run).
-  static bool worth_it(const Call& call, std::int64_t k) {
+  static bool worth_it(const RowMajorProduct& call, std::int64_t k) {
     return k <= 1024 && call.b.column == 1 && call.in == dtype_of<T>;
   }
 
   /// Prepares packing columns [j, j + columns) of rows [p, p + k) by `tiles` tiles of k steps.
-  NextStrip(const Call& call, const Kernels<T>& ks, std::int64_t batch, std::int64_t p,
+  NextStrip(const RowMajorProduct& call, const Kernels<T>& ks, std::int64_t batch, std::int64_t p,
             std::int64_t k, std::int64_t j, std::int64_t columns, std::int64_t tiles, T* to)
       : call_(call),
         ks_(ks),
@@ -70,7 +70,7 @@ class NextStrip {
   }
 
  private:
-  const Call& call_;
+  const RowMajorProduct& call_;
   const Kernels<T>& ks_;
   std::int64_t batch_, p_, k_, j_, columns_;
   T* to_;
@@ -157,7 +157,7 @@ struct Rows {
 /// of k.
 template <class T>
 struct Share {
-  const Call& call;
+  const RowMajorProduct& call;
   const Kernels<T>& ks;
   std::int64_t batch;
   const Sums<T>& sums;
@@ -286,15 +286,15 @@ struct Buffers {
 };
 
 template <class T>
-Buffers buffers_of(const Call& call, const Blocking& block) {
+Buffers buffers_of(const RowMajorProduct& call, const Blocking& block) {
   // Rounded to whole cache lines, so that no thread's vectors straddle two.
   return {block.kc * block.nc, block.mc * copied_row<T>(block.kc),
           call.direct() ? 0 : std::min(call.m, block.staged_rows) * copied_row<T>(block.nc)};
 }
 
 template <class T>
-void multiply(const Call& call, const Kernels<T>& ks, const Blocking& block, std::int64_t batch,
-              T* workspace, const Team& team, Taken& taken) {
+void multiply(const RowMajorProduct& call, const Kernels<T>& ks, const Blocking& block,
+              std::int64_t batch, T* workspace, const Team& team, Taken& taken) {
   const Buffers buffers = buffers_of<T>(call, block);
   const bool staged = !call.direct();
   T* blocks_of_a = workspace + b_buffers(team.size()) * buffers.b;
@@ -357,13 +357,13 @@ void multiply(const Call& call, const Kernels<T>& ks, const Blocking& block, std
 constexpr std::int64_t piece_bytes = 4096, bytes_of_a = 8 << 20;
 
 template <class T>
-int team_size_of(const Call& call, const Kernels<T>& ks, const Context& context) {
+int team_size_of(const RowMajorProduct& call, const Kernels<T>& ks, const Context& context) {
   const auto most = static_cast<int>(bytes_of_a / (ks.tile_rows * piece_bytes));
   return std::min(threads_worth(call, context.threads()), most);
 }
 
 template <class T>
-void threads(const Call& call, Context& context) {
+void threads(const RowMajorProduct& call, Context& context) {
   if (call.depth() == 0) return finish_without_product<T>(call);
   const Kernels<T>& ks = kernels<T>();
   const int team_size = team_size_of(call, ks, context);
@@ -402,7 +402,7 @@ void threads(const Call& call, Context& context) {
 }
 
 Work work(const Gemm::Args& args, const Context& context) {
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   return with_sums(call.in, [&]<class T>() {
     const Kernels<T>& ks = kernels<T>();
     const int threads = team_size_of(call, ks, context);
@@ -413,7 +413,7 @@ Work work(const Gemm::Args& args, const Context& context) {
 
 void run(const Gemm::Args& args, Context& context) {
   if (args.c.empty()) return;
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   with_sums(call.in, [&]<class T>() { threads<T>(call, context); });
 }
 

@@ -15,7 +15,7 @@ namespace rung::gemm_cpu {
 /// types, C with strided columns) a staging buffer for C from (i0, j0) on.
 template <class T>
 struct Sums {
-  const Call& call;
+  const RowMajorProduct& call;
   const Kernels<T>& kernels;
   std::int64_t batch;
   bool staged;
@@ -63,8 +63,8 @@ struct Sums {
 
 /// Returns C itself if it is direct(), else the staging buffer, whose rows have `row` elements.
 template <class T>
-Sums<T> make_sums(const Call& call, const Kernels<T>& kernels, std::int64_t batch, T* staging,
-                  std::int64_t row) {
+Sums<T> make_sums(const RowMajorProduct& call, const Kernels<T>& kernels, std::int64_t batch,
+                  T* staging, std::int64_t row) {
   if (!call.direct()) return {call, kernels, batch, true, staging, row};
   T* c = static_cast<T*>(at(call.c, call.out, batch, 0, 0));
   return {call, kernels, batch, false, c, call.c.row};
@@ -72,7 +72,7 @@ Sums<T> make_sums(const Call& call, const Kernels<T>& kernels, std::int64_t batc
 
 /// Computes C = act(beta * C + bias) + residual: the product over an empty k.
 template <class T>
-void finish_without_product(const Call& call) {
+void finish_without_product(const RowMajorProduct& call) {
   static T zeros[1024] = {};  // never written
   for (std::int64_t batch = 0; batch < call.batch; ++batch) {
     Sums<T> sums{call, kernels<T>(), batch, true, zeros, 0};
@@ -127,7 +127,8 @@ inline BlockLimits block_limits() {
 }
 
 template <class T>
-Blocking make_blocking(const Call& call, const Kernels<T>& ks, const BlockLimits& limits) {
+Blocking make_blocking(const RowMajorProduct& call, const Kernels<T>& ks,
+                       const BlockLimits& limits) {
   constexpr std::int64_t size = sizeof(T);
   // Equal steps: a short last step would have to read and write all of C.
   const std::int64_t depth = call.depth();
@@ -155,7 +156,7 @@ int strip_width(const Kernels<T>& ks, std::int64_t columns_left) {
 /// Packs columns [j, j + columns) of rows [p, p + k) of B. j and the strip starts are aligned to
 /// strips, so several threads may pack parts of one block.
 template <class T>
-void pack_b(const Call& call, const Kernels<T>& ks, std::int64_t batch, std::int64_t p,
+void pack_b(const RowMajorProduct& call, const Kernels<T>& ks, std::int64_t batch, std::int64_t p,
             std::int64_t k, std::int64_t j, std::int64_t columns, T* to) {
   const PackFunction<T>* pack = ks.pack[static_cast<int>(call.in)];
   const int width = ks.tile_columns();
@@ -192,8 +193,8 @@ std::int64_t copied_row(std::int64_t k) {
 /// Packs rows [i, i + rows) of columns [p, p + k) of A into panels of tile_rows; the remaining rows
 /// form a shorter panel.
 template <class T>
-PackedA<T> pack_panels(const Call& call, const Kernels<T>& ks, std::int64_t batch, std::int64_t i,
-                       std::int64_t rows, std::int64_t p, std::int64_t k, T* to) {
+PackedA<T> pack_panels(const RowMajorProduct& call, const Kernels<T>& ks, std::int64_t batch,
+                       std::int64_t i, std::int64_t rows, std::int64_t p, std::int64_t k, T* to) {
   const PackFunction<T>* pack = ks.pack[static_cast<int>(call.in)];
   const std::int64_t whole = rows / ks.tile_rows * ks.tile_rows;
   pack(at(call.a, call.in, batch, i, p), call.a.row, call.a.column, whole, call.m - i, ks.tile_rows,
@@ -212,8 +213,8 @@ PackedA<T> pack_panels(const Call& call, const Kernels<T>& ks, std::int64_t batc
 /// columns and where tiles prefetch their lines (EXPERIMENTS.md).
 constexpr std::int64_t max_columns_for_copied_rows = 1536;
 template <class T>
-PackedA<T> pack_a(const Call& call, const Kernels<T>& ks, std::int64_t batch, std::int64_t i,
-                  std::int64_t rows, std::int64_t p, std::int64_t k, T* to) {
+PackedA<T> pack_a(const RowMajorProduct& call, const Kernels<T>& ks, std::int64_t batch,
+                  std::int64_t i, std::int64_t rows, std::int64_t p, std::int64_t k, T* to) {
   if (call.a.column != 1 || call.n > max_columns_for_copied_rows || ks.asks_for_lines) {
     return pack_panels(call, ks, batch, i, rows, p, k, to);
   }

@@ -36,7 +36,7 @@ decltype(auto) with_sums(DType in, F&& f) {
 
 /// Arguments of a valid call, transposed if needed so that C has contiguous rows, where it has a
 /// contiguous axis.
-struct Call {
+struct RowMajorProduct {
   DType in, out;
   Activation activation;
   std::int64_t batch, m, n, k;
@@ -58,26 +58,26 @@ struct Call {
   [[nodiscard]] std::int64_t depth() const { return alpha == 0.0 ? 0 : k; }
 };
 
-inline Call make_call(const Gemm::Args& args) {
+inline RowMajorProduct row_major_product(const Gemm::Args& args) {
   const auto matrix = [](const auto& t) {
     // The stride of an axis of extent 1 is unused: 1 makes it count as contiguous.
     return Operand{t.data, t.shape[1] == 1 ? 1 : t.strides[1], t.shape[2] == 1 ? 1 : t.strides[2],
                    t.shape[0] == 1 ? 0 : t.strides[0]};
   };
-  Call call{args.a.dtype,
-            args.c.dtype,
-            args.activation,
-            args.c.shape[0],
-            args.c.shape[1],
-            args.c.shape[2],
-            args.a.shape[2],
-            matrix(args.a),
-            matrix(args.b),
-            {},
-            {},
-            {},
-            args.alpha,
-            args.beta};
+  RowMajorProduct call{args.a.dtype,
+                       args.c.dtype,
+                       args.activation,
+                       args.c.shape[0],
+                       args.c.shape[1],
+                       args.c.shape[2],
+                       args.a.shape[2],
+                       matrix(args.a),
+                       matrix(args.b),
+                       {},
+                       {},
+                       {},
+                       args.alpha,
+                       args.beta};
   const Operand c = matrix(args.c);
   call.c = {args.c.data, c.row, c.column, c.batch};
   const auto addend = [](const ConstTensorRef& t) {

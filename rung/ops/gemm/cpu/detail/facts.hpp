@@ -15,14 +15,14 @@
 namespace rung::gemm_cpu {
 
 /// Returns the lanes of a vector of sums, which is also the column granularity of a tile.
-inline int lanes_of(const Call& call) {
+inline int lanes_of(const RowMajorProduct& call) {
   return with_sums(call.in, []<class T>() { return kernels<T>().lanes; });
 }
-inline int columns_of_tile(const Call& call) { return 2 * lanes_of(call); }
+inline int columns_of_tile(const RowMajorProduct& call) { return 2 * lanes_of(call); }
 
 /// Returns the thread count that amortizes starting and joining a team, some thousand cycles: more
 /// than one from two products of 64^3 on.
-inline int threads_worth(const Call& call, int available) {
+inline int threads_worth(const RowMajorProduct& call, int available) {
   constexpr double cycles_a_thread = 8000;
   const double cycles = static_cast<double>(call.batch) * static_cast<double>(call.m) *
                         static_cast<double>(call.n) * static_cast<double>(call.depth()) /
@@ -33,13 +33,13 @@ inline int threads_worth(const Call& call, int available) {
 
 /// Returns the number of columns in the last strip of tile_columns().
 template <class T>
-std::int64_t last_columns(const Call& call, const Kernels<T>& ks) {
+std::int64_t last_columns(const RowMajorProduct& call, const Kernels<T>& ks) {
   return call.n - (ceil_div(call.n, ks.tile_columns()) - 1) * ks.tile_columns();
 }
 
 /// Returns whether all of B, in strips, stays in the L1 cache.
 template <class T>
-bool b_stays_near(const Call& call, const Kernels<T>& ks) {
+bool b_stays_near(const RowMajorProduct& call, const Kernels<T>& ks) {
   constexpr std::int64_t near_bytes = 32 << 10;
   return call.k * round_up(call.n, ks.tile_columns()) * static_cast<std::int64_t>(sizeof(T)) <=
          near_bytes;
@@ -58,7 +58,7 @@ int sliver_rows(const Kernels<T>& ks) {
 /// Returns whether `small` computes the last columns by slivers, four at a time: a tile would leave
 /// most of its vectors idle.
 template <class T>
-bool by_slivers(const Call& call, const Kernels<T>& ks) {
+bool by_slivers(const RowMajorProduct& call, const Kernels<T>& ks) {
   constexpr std::int64_t l2_bytes = 512 << 10;
   if (call.a.column != 1 || call.b.column != 1) return false;
   const std::int64_t slivers = last_columns(call, ks) <= sliver_columns(ks) ? 1 : 3;
@@ -72,7 +72,7 @@ bool by_slivers(const Call& call, const Kernels<T>& ks) {
 /// most twice; else all strips if they fit in L1, or one strip at a time.
 enum class Copies : std::uint8_t { none, strip, whole };
 template <class T>
-Copies copies_of(const Call& call, const Kernels<T>& ks) {
+Copies copies_of(const RowMajorProduct& call, const Kernels<T>& ks) {
   constexpr std::int64_t strip_bytes = 32 << 10;
   if (call.b.column == 1) {
     if (call.n <= ks.tile_columns() && (call.m <= 2 * ks.tile_rows || by_slivers(call, ks))) {
@@ -96,7 +96,7 @@ inline double vector_operations(double fmas) { return 2 * fmas * kernels<float>(
 /// Returns the FMA issue slots that the tiles of one matrix occupy, including idle lanes of partial
 /// vectors and the latency stalls of tiles with few accumulators.
 template <class T>
-double tile_fmas(const Call& call, const Kernels<T>& ks, double columns_by_slivers) {
+double tile_fmas(const RowMajorProduct& call, const Kernels<T>& ks, double columns_by_slivers) {
   constexpr double latency = 4;  // cycles
   const double m = static_cast<double>(call.m), k = static_cast<double>(call.depth());
   const double left = static_cast<double>(call.n) - columns_by_slivers;
@@ -113,13 +113,13 @@ double tile_fmas(const Call& call, const Kernels<T>& ks, double columns_by_slive
 
 /// Returns the elements of packed B, zero padding included.
 template <class T>
-double strip_elements(const Call& call, const Kernels<T>& ks) {
+double strip_elements(const RowMajorProduct& call, const Kernels<T>& ks) {
   return static_cast<double>(call.depth()) * static_cast<double>(round_up(call.n, ks.lanes));
 }
 
 /// Returns the FMA issue slots that the epilogue of C takes: rounding, scaling, and activations,
 /// whose instructions form dependency chains. `staged`: sums never accumulate in C itself.
-inline double finish_fmas(const Call& call, bool staged) {
+inline double finish_fmas(const RowMajorProduct& call, bool staged) {
   if (!staged && call.direct() && !call.has_epilogue()) return 0;
   const double vectors = static_cast<double>(call.batch) * static_cast<double>(call.m) *
                          std::ceil(static_cast<double>(call.n) / lanes_of(call));
@@ -133,7 +133,7 @@ inline double finish_fmas(const Call& call, bool staged) {
 
 /// Returns the rates key of kernels that read or copy B, by operand type and the contiguous axis of
 /// B.
-inline const char* b_path(const Call& call) {
+inline const char* b_path(const RowMajorProduct& call) {
   const bool along = call.b.column == 1;
   if (size_of(call.in) == 2) return along ? "widened" : "widened, B gathered";
   return along ? "" : "B gathered";
@@ -142,8 +142,8 @@ inline const char* b_path(const Call& call) {
 /// Returns the work of kernels on packed tiles, one piece of k at a time; each piece reads and
 /// writes C.
 template <class T>
-Work packed_work(const Call& call, const Kernels<T>& ks, std::int64_t k_bytes, int threads,
-                 bool waits = false) {
+Work packed_work(const RowMajorProduct& call, const Kernels<T>& ks, std::int64_t k_bytes,
+                 int threads, bool waits = false) {
   const double m = static_cast<double>(call.m), n = static_cast<double>(call.n);
   const double k = static_cast<double>(call.depth()), batch = static_cast<double>(call.batch);
   const double pieces = std::max(1.0, std::ceil(k * sizeof(T) / static_cast<double>(k_bytes)));

@@ -8,7 +8,7 @@
 namespace rung::gemm_cpu {
 
 inline Support supports_plain_f32(const Gemm::Args& args, const Context&) {
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   if (call.in != DType::f32 || call.out != DType::f32) return unsupported("f32 only");
   if (call.alpha != 1 || call.beta != 0) return unsupported("C = A B: alpha 1 and beta 0");
   if (call.has_epilogue()) return unsupported("no bias and no activation");

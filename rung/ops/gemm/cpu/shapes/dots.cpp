@@ -221,7 +221,7 @@ constexpr std::int64_t max_copied_k = 8192;
 
 /// Copies B to `to` with contiguous columns and returns the copy as an operand.
 template <class In>
-Operand copy_columns(const Call& call, In* to) {
+Operand copy_columns(const RowMajorProduct& call, In* to) {
   const std::int64_t pitch = copied_row<In>(call.k);
   for (std::int64_t batch = 0; batch < call.batch; ++batch) {
     const In* from = static_cast<const In*>(at(call.b, call.in, batch, 0, 0));
@@ -234,7 +234,7 @@ Operand copy_columns(const Call& call, In* to) {
 }
 
 template <class In>
-void dots(Call call, Context& context) {
+void dots(RowMajorProduct call, Context& context) {
   using T = Accumulator<In>;
   const Kernels<T>& ks = kernels<T>();
   const auto kernel = std::get<void (*)(const Dots<In>&)>(HWY_DYNAMIC_DISPATCH(dots_kernels)());
@@ -293,7 +293,7 @@ void dots(Call call, Context& context) {
 
 Support supports(const Gemm::Args& args, const Context&) {
   if (args.c.empty()) return unsupported("C is empty");
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   if (args.has_bytes()) return unsupported("8-bit operands");
   if (call.a.column != 1) return unsupported("takes contiguous rows of A");
   if (call.b.row != 1 &&
@@ -308,7 +308,7 @@ Support supports(const Gemm::Args& args, const Context&) {
 }
 
 Work work(const Gemm::Args& args, const Context& context) {
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   const double m = static_cast<double>(call.m), n = static_cast<double>(call.n);
   const double k = static_cast<double>(call.k), batch = static_cast<double>(call.batch);
   const bool narrow_type = size_of(call.in) == 2;  // widened on loading; sums may be rounded
@@ -336,7 +336,7 @@ Work work(const Gemm::Args& args, const Context& context) {
 }
 
 void run(const Gemm::Args& args, Context& context) {
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   visit<float, double, bf16, f16>(call.in, [&]<class In>() { dots<In>(call, context); });
 }
 

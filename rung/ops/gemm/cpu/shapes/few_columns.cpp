@@ -117,7 +117,7 @@ template <class T>
 constexpr std::int64_t prefetch_distance = 1024 / sizeof(T);
 
 template <class T>
-void few_columns(const Call& call, Context& context) {
+void few_columns(const RowMajorProduct& call, Context& context) {
   const Kernels<T>& ks = kernels<T>();
   const auto kernel = std::get<Panels<T>>(HWY_DYNAMIC_DISPATCH(panels)());
   const int in = static_cast<int>(call.in);
@@ -192,7 +192,7 @@ void few_columns(const Call& call, Context& context) {
 Support supports(const Gemm::Args& args, const Context&) {
   if (args.c.empty()) return unsupported("C is empty");
   if (args.has_bytes()) return unsupported("8-bit operands");
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   const int width = columns_of_tile(call);
   if (call.n > width) return unsupported("more columns than two vectors hold");
   if (call.a.column != 1) return unsupported("takes contiguous rows in A");
@@ -202,7 +202,7 @@ Support supports(const Gemm::Args& args, const Context&) {
 }
 
 Work work(const Gemm::Args& args, const Context& context) {
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   constexpr std::int64_t rows = 8;  // per panel
   const std::int64_t panels = ceil_div(call.m, rows);
   return with_sums(call.in, [&]<class T>() -> Work {
@@ -219,7 +219,7 @@ Work work(const Gemm::Args& args, const Context& context) {
 }
 
 void run(const Gemm::Args& args, Context& context) {
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   with_sums(call.in, [&]<class T>() { few_columns<T>(call, context); });  // f16, bf16 are widened
 }
 

@@ -133,7 +133,7 @@ namespace {
 HWY_EXPORT(sweeps);
 
 template <class T>
-void few_rows(const Call& call, Context& context) {
+void few_rows(const RowMajorProduct& call, Context& context) {
   const Kernels<T>& ks = kernels<T>();
   const auto sweep = std::get<SweepFunction<T>* const*>(HWY_DYNAMIC_DISPATCH(sweeps)());
   const int threads = threads_worth(call, context.threads());
@@ -198,7 +198,7 @@ void few_rows(const Call& call, Context& context) {
 
 Support supports(const Gemm::Args& args, const Context&) {
   if (args.c.empty()) return unsupported("C is empty");
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   if (call.in != call.out || (call.in != DType::f32 && call.in != DType::f64)) {
     return unsupported("takes f32 or f64 throughout");
   }
@@ -210,7 +210,7 @@ Support supports(const Gemm::Args& args, const Context&) {
 }
 
 Work work(const Gemm::Args& args, const Context& context) {
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   const double m = static_cast<double>(call.m), n = static_cast<double>(call.n);
   const double sweeps =
       std::ceil(static_cast<double>(call.k) / static_cast<double>(few_rows_block(call.m)));
@@ -223,7 +223,7 @@ Work work(const Gemm::Args& args, const Context& context) {
 }
 
 void run(const Gemm::Args& args, Context& context) {
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   visit<float, double>(call.in, [&]<class T>() { few_rows<T>(call, context); });
 }
 

@@ -153,7 +153,7 @@ void dot_columns(std::int64_t k, std::int64_t columns, const T* x, T alpha, cons
 
 // Computes columns [begin, end) of C, a run of sums at a time.
 template <class T>
-void multiply(const Call& call, std::int64_t batch, std::int64_t begin, std::int64_t end,
+void multiply(const RowMajorProduct& call, std::int64_t batch, std::int64_t begin, std::int64_t end,
               const T* x, T* y, std::int64_t run) {
   Sums<T> sums{call, kernels<T>(), batch, true, y, run};
   const T alpha = static_cast<T>(call.alpha);
@@ -195,13 +195,13 @@ constexpr std::int64_t max_k = 1 << 20;
 /// Returns the thread count: 1 below 256 KiB, else all. One core reaches most of the memory
 /// bandwidth, two reach 1.5 times as much.
 template <class T>
-int threads_of(const Call& call, const Context& context) {
+int threads_of(const RowMajorProduct& call, const Context& context) {
   const double bytes = static_cast<double>(call.n * call.k * call.batch) * sizeof(T);
   return bytes < 256 << 10 ? 1 : context.threads();
 }
 
 template <class T>
-void gemv(const Call& call, Context& context) {
+void gemv(const RowMajorProduct& call, Context& context) {
   const int threads = threads_of<T>(call, context);
   // Sums of 4096 columns stay in L1 together with the streams.
   const std::int64_t run = std::min<std::int64_t>(4096, round_up(call.n, 64));
@@ -234,7 +234,7 @@ void gemv(const Call& call, Context& context) {
 
 Support supports(const Gemm::Args& args, const Context&) {
   if (args.c.empty()) return unsupported("C is empty");
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   if (call.m != 1) return unsupported("C has more than one row and column");
   if (call.in != call.out || (call.in != DType::f32 && call.in != DType::f64)) {
     return unsupported("takes f32 or f64 throughout");
@@ -250,7 +250,7 @@ Support supports(const Gemm::Args& args, const Context&) {
 }
 
 Work work(const Gemm::Args& args, const Context& context) {
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   const bool rows = call.b.column == 1;
   return {.operations = vector_operations(Gemm::cost(args).operations / 2 / lanes_of(call) +
                                           finish_fmas(call, false)),
@@ -261,7 +261,7 @@ Work work(const Gemm::Args& args, const Context& context) {
 }
 
 void run(const Gemm::Args& args, Context& context) {
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   visit<float, double>(call.in, [&]<class T>() { gemv<T>(call, context); });
 }
 

@@ -68,7 +68,7 @@ namespace {
 HWY_EXPORT(stream_tiles);
 
 // Returns whether all rows of C are aligned: misaligned non-temporal stores fault.
-bool rows_aligned(const Call& call) {
+bool rows_aligned(const RowMajorProduct& call) {
   constexpr std::int64_t line = 64;
   const auto size = static_cast<std::int64_t>(size_of(call.out));
   return reinterpret_cast<std::uintptr_t>(call.c.data) % line == 0 &&
@@ -78,7 +78,7 @@ bool rows_aligned(const Call& call) {
 constexpr std::int64_t b_bytes = 384 << 10;  // limit of packed B: L2 also holds A and C's lines
 
 template <class T>
-void short_k(const Call& call, Context& context) {
+void short_k(const RowMajorProduct& call, Context& context) {
   const Kernels<T>& ks = kernels<T>();
   const auto stream = std::get<TileFunction<T>* const*>(HWY_DYNAMIC_DISPATCH(stream_tiles)());
   const int threads = threads_worth(call, context.threads());
@@ -134,7 +134,7 @@ void short_k(const Call& call, Context& context) {
 
 Support supports(const Gemm::Args& args, const Context&) {
   if (args.c.empty()) return unsupported("C is empty");
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   if (call.in != call.out || !call.direct()) {
     return unsupported("takes f32 or f64, and rows or columns of C contiguous");
   }
@@ -149,12 +149,12 @@ Support supports(const Gemm::Args& args, const Context&) {
 }
 
 Work work(const Gemm::Args& args, const Context& context) {
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   return {.threads = threads_worth(call, context.threads())};
 }
 
 void run(const Gemm::Args& args, Context& context) {
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   visit<float, double>(call.in, [&]<class T>() { short_k<T>(call, context); });
 }
 

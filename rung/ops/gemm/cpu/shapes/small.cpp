@@ -26,8 +26,8 @@ namespace {
 constexpr int sliver_vectors = 16 / lanes<float>();           // vectors that hold four blocks
 constexpr int most_rows = narrow_tile_rows / sliver_vectors;  // sliver_rows()
 
-using Block = hn::CappedTag<float, 4>;
-using BlockVec = hn::Vec<Block>;
+using BlockTag = hn::CappedTag<float, 4>;
+using BlockVec = hn::Vec<BlockTag>;
 using Sliver = hn::Vec<Full<float>>;
 
 /// Joins blocks to a vector.
@@ -120,7 +120,7 @@ HWY_INLINE Sliver sum_blocks(Sliver v0, Sliver v1, Sliver v2, Sliver v3) {
 template <int rows>
 void sliver(const TileArgs<float>& t) {
   const Full<float> d;
-  const Block block;
+  const BlockTag block;
   const auto columns = hn::FirstN(block, static_cast<std::size_t>(t.columns));
   // Rounded up, because rows are reduced in fours.
   Sliver acc[(rows + 3) / 4 * 4][sliver_vectors];
@@ -233,7 +233,7 @@ struct RowShare {
 /// of B that copies_of() selects.
 template <class T>
 void multiply(const Sums<T>& sums, const RowShare& share, Range strips, T* packed) {
-  const Call& call = sums.call;
+  const RowMajorProduct& call = sums.call;
   const Kernels<T>& ks = sums.kernels;
   const Copies copies = copies_of(call, ks);
   const std::int64_t width = ks.tile_columns();
@@ -310,13 +310,14 @@ void multiply(const Sums<T>& sums, const RowShare& share, Range strips, T* packe
 
 /// Returns the elements of a thread's copy of B.
 template <class T>
-std::int64_t copy_size_of(const Call& call, const Kernels<T>& ks, Copies copies) {
+std::int64_t copy_size_of(const RowMajorProduct& call, const Kernels<T>& ks, Copies copies) {
   const std::int64_t strips = copies == Copies::whole ? ceil_div(call.n, ks.tile_columns()) : 1;
   return round_up(call.k * ks.tile_columns() * strips, 1024);
 }
 
 template <class T>
-int threads_of(const Call& call, const Kernels<T>& ks, Copies copies, const Context& context) {
+int threads_of(const RowMajorProduct& call, const Kernels<T>& ks, Copies copies,
+               const Context& context) {
   const int threads = threads_worth(call, context.threads());
   if (copies == Copies::none) return threads;
   constexpr std::int64_t most = 30 << 20;  // bytes: the workspace stays under 32 MiB
@@ -325,7 +326,7 @@ int threads_of(const Call& call, const Kernels<T>& ks, Copies copies, const Cont
 }
 
 template <class T>
-void small(const Call& call, Context& context) {
+void small(const RowMajorProduct& call, Context& context) {
   const Kernels<T>& ks = kernels<T>();
   const std::int64_t strips = ceil_div(call.n, ks.tile_columns());
   const Copies copies = copies_of(call, ks);
@@ -367,7 +368,7 @@ void small(const Call& call, Context& context) {
 
 Support supports(const Gemm::Args& args, const Context&) {
   if (args.c.empty()) return unsupported("C is empty");
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   if (call.in != call.out) return unsupported("takes f32 or f64 throughout");
   if (!call.direct()) return unsupported("takes f32 or f64, and rows or columns of C contiguous");
   if (call.depth() == 0) return unsupported("k or alpha is 0");
@@ -380,7 +381,7 @@ Support supports(const Gemm::Args& args, const Context&) {
 }
 
 Work work(const Gemm::Args& args, const Context& context) {
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   return with_sums(call.in, [&]<class T>() -> Work {
     const Kernels<T>& ks = kernels<T>();
     const double m = static_cast<double>(call.m), n = static_cast<double>(call.n);
@@ -409,7 +410,7 @@ Work work(const Gemm::Args& args, const Context& context) {
 }
 
 void run(const Gemm::Args& args, Context& context) {
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   with_sums(call.in, [&]<class T>() { small<T>(call, context); });
 }
 

@@ -157,7 +157,7 @@ Support supports(const Gemm::Args& args, const Context&) {
   }
   if (args.k() == 0 || args.c.empty()) return unsupported("empty");
   if (args.alpha == 0.0) return unsupported("alpha is 0: A and B are not to be read");
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   constexpr double max_products = 64 * 64 * 64;
   if (static_cast<double>(call.batch) * static_cast<double>(call.m) * static_cast<double>(call.n) *
           static_cast<double>(call.k) >
@@ -174,7 +174,7 @@ Support supports(const Gemm::Args& args, const Context&) {
 }
 
 Work work(const Gemm::Args& args, const Context&) {
-  Call call = make_call(args);
+  RowMajorProduct call = row_major_product(args);
   if (args.n() == 1 && !turned(args)) std::swap(call.m, call.n);  // untransposed
   return with_sums(call.in, [&]<class T>() -> Work {
     const Kernels<T>& ks = kernels<T>();

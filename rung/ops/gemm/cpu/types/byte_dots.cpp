@@ -148,7 +148,7 @@ constexpr std::int64_t copied_depth = 512;
 
 /// Product C = op(A) op(B), or C^T = op(B)^T op(A)^T if that has fewer columns.
 struct Product {
-  Call call;
+  RowMajorProduct call;
   bool transposed;
   std::int64_t rows, columns;  // of the computed matrix; columns are the short side
   // Strides in elements: between rows (columns), along k, and between matrices.
@@ -157,7 +157,7 @@ struct Product {
     std::int64_t next, along, batch;
   } left, right;
 
-  explicit Product(const Gemm::Args& args) : call(make_call(args)) {
+  explicit Product(const Gemm::Args& args) : call(row_major_product(args)) {
     transposed = call.n > call.m;
     rows = transposed ? call.n : call.m;
     columns = transposed ? call.m : call.n;
@@ -171,7 +171,7 @@ struct Product {
 };
 
 /// Applies the epilogue to one element.
-void finish(const Call& call, std::int64_t batch, std::int64_t i, std::int64_t j,
+void finish(const RowMajorProduct& call, std::int64_t batch, std::int64_t i, std::int64_t j,
             std::uint32_t sum) {
   const auto element = [&](const auto& x) { return x.batch * batch + x.row * i + x.column * j; };
   auto* const c = static_cast<std::int32_t*>(call.c.data) + element(call.c);
@@ -189,7 +189,7 @@ void finish(const Call& call, std::int64_t batch, std::int64_t i, std::int64_t j
 /// Buffers of one thread: copies of operands that are not contiguous along k, and the sums of its
 /// rows.
 constexpr std::int64_t rows_at_once = 64;
-struct Block {
+struct ThreadBuffers {
   alignas(64) std::int8_t left[side][copied_depth];
   alignas(64) std::int8_t right[narrow][copied_depth];
   std::uint32_t sums[rows_at_once / side][narrow / side][side][side];
@@ -218,7 +218,7 @@ std::array<const std::int8_t*, count> lines_at(const Product::Lines& from, std::
 
 /// Computes `rows` rows of the result from `row` on.
 void multiply_rows(const Product& product, std::int64_t batch, std::int64_t row, std::int64_t rows,
-                   Block& memory) {
+                   ThreadBuffers& memory) {
   const std::int64_t k = product.call.k, columns = product.columns;
   const bool copies = product.left.along != 1 || product.right.along != 1;
   const std::int64_t depth = copies ? copied_depth : k;
@@ -287,8 +287,8 @@ void run(const Gemm::Args& args, Context& context) {
   const std::int64_t parts = ceil_div(product.rows, step);
   const auto threads =
       static_cast<int>(std::min<std::int64_t>(available, product.call.batch * parts));
-  auto* const memory =
-      static_cast<Block*>(context.workspace(static_cast<std::size_t>(threads) * sizeof(Block)));
+  auto* const memory = static_cast<ThreadBuffers*>(
+      context.workspace(static_cast<std::size_t>(threads) * sizeof(ThreadBuffers)));
   cpu::run_shares(threads, [&](const cpu::Team& team) {
     const cpu::Range mine = team.share(product.call.batch * parts);
     for (std::int64_t at = mine.begin; at < mine.end; ++at) {

@@ -53,7 +53,7 @@ const Table<GemmSum<T>>& table_of() {
 
 /// Buffers of one thread.
 template <class Sum>
-struct Tile {
+struct TileBuffers {
   alignas(64) Sum b[depth][tile_columns];
   alignas(64) Sum sums[tile_rows][tile_columns];
   alignas(64) Sum partial[tile_columns];
@@ -126,7 +126,7 @@ struct Product {
   };
   /// Adds a block of k for a few columns or rows by dot products with four independent chains. A
   /// panel would be mostly empty, or each of its elements stored to another page and used once.
-  void add_dots(Tile<Sum>& tile, std::int64_t x, Run rows, Run columns, Run steps) const {
+  void add_dots(TileBuffers<Sum>& tile, std::int64_t x, Run rows, Run columns, Run steps) const {
     for (std::int64_t i = 0; i < rows.count; ++i) {
       const std::uint8_t* const left = &a(x, rows.begin + i, steps.begin);
       for (std::int64_t j = 0; j < columns.count; ++j) {
@@ -148,7 +148,7 @@ struct Product {
   }
 
   /// Computes up to 32 x 256 elements of C from (i0, j0) on.
-  void multiply(Tile<Sum>& tile, std::int64_t x, std::int64_t i0, std::int64_t j0) const {
+  void multiply(TileBuffers<Sum>& tile, std::int64_t x, std::int64_t i0, std::int64_t j0) const {
     const std::int64_t rows = std::min(tile_rows, m - i0);
     const std::int64_t columns = std::min(tile_columns, n - j0);
     for (std::int64_t i = 0; i < rows; ++i) std::fill_n(tile.sums[i], columns, Sum{0});
@@ -191,8 +191,8 @@ struct Product {
     const std::int64_t tiles = batch * down * along;
     const auto threads = static_cast<int>(
         std::clamp<std::int64_t>(tiles, 1, static_cast<std::int64_t>(context.threads())));
-    auto* const memory = static_cast<Tile<Sum>*>(
-        context.workspace(static_cast<std::size_t>(threads) * sizeof(Tile<Sum>)));
+    auto* const memory = static_cast<TileBuffers<Sum>*>(
+        context.workspace(static_cast<std::size_t>(threads) * sizeof(TileBuffers<Sum>)));
     cpu::run_shares(threads, [&](const cpu::Team& team) {
       const cpu::Range mine = team.share(tiles);
       for (std::int64_t at = mine.begin; at < mine.end; ++at) {

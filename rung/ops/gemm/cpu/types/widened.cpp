@@ -44,7 +44,7 @@ bool along_columns(const Operand& x, std::int64_t rows, std::int64_t columns) {
   return x.column == 1 && (x.row != 1 || columns >= rows);
 }
 
-Blocks blocks_of(const Call& call) {
+Blocks blocks_of(const RowMajorProduct& call) {
   // The longest k that leaves room for 16 rows and columns, so that accumulators are updated
   // rarely; 256 where rows or columns are contiguous, so that whole lines are copied.
   constexpr std::int64_t side = 16, long_side = 256;
@@ -66,7 +66,7 @@ struct Widened {
   bool along_columns;
   std::int64_t rows = 0, columns = 0, pitch = 0;
 
-  void copy(const Call& call, const Operand& x, std::int64_t batch, std::int64_t row,
+  void copy(const RowMajorProduct& call, const Operand& x, std::int64_t batch, std::int64_t row,
             std::int64_t column) {
     const std::int64_t run = along_columns ? columns : rows;
     const std::int64_t runs = along_columns ? rows : columns;
@@ -92,7 +92,7 @@ struct Widened {
   }
 };
 
-void widened(const Call& call, Context& context) {
+void widened(const RowMajorProduct& call, Context& context) {
   auto& inner = context.memo<Inner>().context;
   if (!inner || inner->threads() != context.threads()) inner = Context::cpu(context.threads());
   inner->set_choice(context.choice());
@@ -141,7 +141,7 @@ Support supports(const Gemm::Args& args, const Context&) {
   if (args.a.dtype != DType::bf16 && args.a.dtype != DType::f16) {
     return unsupported("takes bf16 and f16 operands");
   }
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   if (call.depth() == 0) return unsupported("k or alpha is 0");
   if ((call.a.row != 1 && call.a.column != 1) || (call.b.row != 1 && call.b.column != 1)) {
     return unsupported("an operand is contiguous in neither direction");
@@ -150,7 +150,7 @@ Support supports(const Gemm::Args& args, const Context&) {
 }
 
 /// Returns the work of the f32 rung that a block's product calls.
-Work product_work(const Call& call, const Blocks& block, const Context& context) {
+Work product_work(const RowMajorProduct& call, const Blocks& block, const Context& context) {
   const auto matrix = [](const Operand& x, std::int64_t rows, std::int64_t columns) {
     const bool along = along_columns(x, rows, columns);
     ConstTensorRef t;
@@ -173,7 +173,7 @@ Work product_work(const Call& call, const Blocks& block, const Context& context)
 }
 
 Work work(const Gemm::Args& args, const Context& context) {
-  const Call call = make_call(args);
+  const RowMajorProduct call = row_major_product(args);
   const Blocks block = blocks_of(call);
   const double by_m = static_cast<double>(ceil_div(call.m, block.m));
   const double by_n = static_cast<double>(ceil_div(call.n, block.n));
@@ -197,7 +197,7 @@ Work work(const Gemm::Args& args, const Context& context) {
   return work;
 }
 
-void run(const Gemm::Args& args, Context& context) { widened(make_call(args), context); }
+void run(const Gemm::Args& args, Context& context) { widened(row_major_product(args), context); }
 
 const Rung<Gemm> self{
     {.name = "widened", .after = "dots", .supports = supports, .work = work, .run = run}};
