@@ -110,7 +110,7 @@ void multiply(const Gemm::Args& args, GemmFunction<T>* gemm, GemvFunction<T>* ge
   const T beta = static_cast<T>(args.beta);
   const auto in = [](const std::byte* data) { return reinterpret_cast<const T*>(data); };
   const auto out = [](std::byte* data) { return reinterpret_cast<T*>(data); };
-  peer::for_each_matrix(args, [&](const peer::Call& call) {
+  peer::for_each_matrix(args, [&](const peer::BlasArguments& call) {
     if (call.m == 1 || call.n == 1) {
       const peer::VectorCall v = peer::vector_call(call);
       const Strides stride(v.matrix);

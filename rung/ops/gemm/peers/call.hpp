@@ -26,7 +26,7 @@ struct Matrix {
   bool valid = false;
 };
 
-struct Call {
+struct BlasArguments {
   std::int64_t m, n, k;
   Matrix a, b, c;
 };
@@ -56,8 +56,8 @@ inline Matrix matrix(const ConstTensorRef& tensor) {
   return result;
 }
 
-inline Call call_of(const Gemm::Args& args) {
-  Call call{args.m(), args.n(), args.k(), matrix(args.a), matrix(args.b), matrix(args.c)};
+inline BlasArguments call_of(const Gemm::Args& args) {
+  BlasArguments call{args.m(), args.n(), args.k(), matrix(args.a), matrix(args.b), matrix(args.c)};
   if (call.c.transposed) {
     std::swap(call.m, call.n);
     std::swap(call.a, call.b);
@@ -75,7 +75,7 @@ inline Support supports_call(const Gemm::Args& args, std::int64_t largest_intege
   if (args.k() == 0 || args.alpha == 0) {
     return unsupported("nothing is multiplied (k = 0 or alpha = 0)");
   }
-  const Call call = call_of(args);
+  const BlasArguments call = call_of(args);
   if (!call.a.valid || !call.b.valid || !call.c.valid) {
     return unsupported("a BLAS matrix has contiguous rows or columns that do not overlap");
   }
@@ -91,7 +91,7 @@ inline constexpr std::int64_t int32_limit = std::numeric_limits<std::int32_t>::m
 template <class One>
 void for_each_matrix(const Gemm::Args& args, One&& one) {
   if (args.m() == 0 || args.n() == 0) return;
-  Call call = call_of(args);
+  BlasArguments call = call_of(args);
   for (std::int64_t item = 0; item < args.batch(); ++item) {
     one(call);
     for (Matrix* matrix : {&call.a, &call.b, &call.c}) matrix->data += matrix->batch_stride;
@@ -109,7 +109,7 @@ struct VectorCall {
   std::int64_t y_step;
 };
 
-inline VectorCall vector_call(const Call& call) {
+inline VectorCall vector_call(const BlasArguments& call) {
   if (call.n == 1) {
     return {call.a,      call.m,        call.k, call.b.data, call.b.transposed ? 1 : call.b.leading,
             call.c.data, call.c.leading};

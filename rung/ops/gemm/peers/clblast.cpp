@@ -70,7 +70,7 @@ void run(const Gemm::Args& args, Context& context) {
   const auto beta = static_cast<float>(args.beta);
   const auto flag = [](const peer::Matrix& x) { return x.transposed ? transposed : as_is; };
   const auto size = [](std::int64_t extent) { return static_cast<std::size_t>(extent); };
-  peer::for_each_matrix(args, [&](const peer::Call& call) {
+  peer::for_each_matrix(args, [&](const peer::BlasArguments& call) {
     const Operand a(device, call.a.data), b(device, call.b.data), c(device, call.c.data);
     check(library.gemm(row_major, flag(call.a), flag(call.b), size(call.m), size(call.n),
                        size(call.k), alpha, a.buffer, a.start, size(call.a.leading), b.buffer,

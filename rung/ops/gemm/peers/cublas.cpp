@@ -94,7 +94,7 @@ void describe(Owned<cublasLtMatrixLayout_t>& layout, cudaDataType_t type, const 
 }
 
 /// Fills plan.algorithms; leaves it empty if the library proposes none.
-void propose(CublasLtPlan& plan, const Call& call) {
+void propose(CublasLtPlan& plan, const BlasArguments& call) {
   CublasLt& library = cublas();
   Owned<cublasLtMatmulPreference_t> preference;
   preference.destroy = library.destroy_preference;
@@ -149,7 +149,7 @@ CublasLtPlan& plan_of(const Gemm::Args& args, const Context& context) {
     if (plan.device == context.device() && plan.serves(args)) return plan;
   }
   CublasLt& library = cublas();
-  const Call call = call_of(args);
+  const BlasArguments call = call_of(args);
   const Types types = types_of(args);
   CublasLtPlan& plan = plans.emplace_back();
   try {
@@ -181,7 +181,7 @@ CublasLtPlan& plan_of(const Gemm::Args& args, const Context& context) {
 
 void multiply(const CublasLtPlan& plan, const cublasLtMatmulAlgo_t& algorithm,
               const Gemm::Args& args, Context& context, void* result) {
-  const Call call = call_of(args);
+  const BlasArguments call = call_of(args);
   const float single[] = {static_cast<float>(args.alpha), static_cast<float>(args.beta)};
   const double both[] = {args.alpha, args.beta};
   const std::int32_t whole[] = {static_cast<std::int32_t>(args.alpha),
@@ -208,7 +208,7 @@ void keep_fastest(CublasLtPlan& plan, const Gemm::Args& args, Context& context) 
   }
   // Timed runs do not write C: with beta, every run would change the input of the next.
   const ByteRange range = byte_range(args.c);
-  const Call call = call_of(args);
+  const BlasArguments call = call_of(args);
   void* scratch = nullptr;
   if (cudaMalloc(&scratch, range.end - range.begin + 16) != cudaSuccess) {
     cudaGetLastError();
@@ -255,7 +255,7 @@ std::string about() {
 /// Its heuristics also propose algorithms for unaligned operands, which then fail to run.
 bool aligned_for_integers(const Gemm::Args& args) {
   constexpr std::uintptr_t alignment = 4;
-  const Call call = call_of(args);
+  const BlasArguments call = call_of(args);
   for (const Matrix* operand : {&call.a, &call.b}) {
     if (reinterpret_cast<std::uintptr_t>(operand->data) % alignment != 0) return false;
     const auto distance = static_cast<std::uintptr_t>(operand->batch_stride);

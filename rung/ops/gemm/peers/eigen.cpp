@@ -54,11 +54,11 @@ Support supports(const Gemm::Args& args, const Context&) {
 }
 
 template <class T>
-void multiply(const Gemm::Args& args, bool (*function)(const peer_eigen::Call<T>*)) {
+void multiply(const Gemm::Args& args, bool (*function)(const peer_eigen::EigenGemmArguments<T>*)) {
   const auto in = [](const std::byte* data) { return reinterpret_cast<const T*>(data); };
   const auto out = [](std::byte* data) { return reinterpret_cast<T*>(data); };
-  peer::for_each_matrix(args, [&](const peer::Call& call) {
-    peer_eigen::Call<T> plain{};
+  peer::for_each_matrix(args, [&](const peer::BlasArguments& call) {
+    peer_eigen::EigenGemmArguments<T> plain{};
     plain.alpha = static_cast<T>(args.alpha);
     plain.beta = static_cast<T>(args.beta);
     if (call.m == 1 || call.n == 1) {

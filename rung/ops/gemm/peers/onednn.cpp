@@ -8,8 +8,8 @@
 // only the primitive.
 // Limits   f32 and bf16; bf16 with alpha = 1 and beta = 0. Its primitives could fuse a bias and an
 //          activation; as a peer it computes the same as the other libraries.
-#include "rung/ops/gemm/peers/call.hpp"
 #include "rung/peers/onednn.hpp"
+#include "rung/ops/gemm/peers/call.hpp"
 
 namespace rung {
 namespace {
@@ -28,7 +28,7 @@ ConstTensorRef tensor(const peer::Matrix& matrix, DType dtype, std::int64_t rows
   return {matrix.data, dtype, Extents{rows, columns}, strides};
 }
 
-bool prepare(const peer::Call& call, const Gemm::Args& args, int threads) {
+bool prepare(const peer::BlasArguments& call, const Gemm::Args& args, int threads) {
   return cached().prepare({.kind = onednn::Kind::matmul},
                           {{onednn::source, tensor(call.a, args.a.dtype, call.m, call.k)},
                            {onednn::weights, tensor(call.b, args.a.dtype, call.k, call.n)},
@@ -38,7 +38,7 @@ bool prepare(const peer::Call& call, const Gemm::Args& args, int threads) {
 
 bool plain(const Gemm::Args& args) { return args.alpha == 1 && args.beta == 0; }
 
-bool prefers_matmul(const peer::Call& call) {
+bool prefers_matmul(const peer::BlasArguments& call) {
   return std::max({call.m, call.n, call.k}) <= 512 || (call.n > 1 && call.n <= 32 && call.m > 32);
 }
 
@@ -62,7 +62,7 @@ void check(bool ok) {
 
 void run(const Gemm::Args& args, Context& context) {
   const peer::ThreadCount threads(context.threads());
-  peer::for_each_matrix(args, [&](const peer::Call& call) {
+  peer::for_each_matrix(args, [&](const peer::BlasArguments& call) {
     const bool f32 = args.a.dtype == DType::f32;
     if (!f32 || (plain(args) && prefers_matmul(call))) {
       if (prepare(call, args, context.threads())) {

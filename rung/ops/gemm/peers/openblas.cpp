@@ -97,7 +97,7 @@ void multiply(const Gemm::Args& args, GemmFunction<T>* gemm, GemvFunction<T>* ge
   const auto narrow = [](std::int64_t size) {
     return static_cast<int>(size);
   };  // supports() has checked it
-  peer::for_each_matrix(args, [&](const peer::Call& call) {
+  peer::for_each_matrix(args, [&](const peer::BlasArguments& call) {
     if (call.m == 1 || call.n == 1) {
       const peer::VectorCall v = peer::vector_call(call);
       // BLAS takes the extents of the matrix as stored.

@@ -30,7 +30,7 @@ void assign(T beta, C& c, const Product& product) {
 }
 
 template <class T, int OrderA, int OrderB>
-void multiply(const Call<T>& call) {
+void multiply(const EigenGemmArguments<T>& call) {
   const Operand<T, OrderA> a(call.a, call.m, call.k, Eigen::OuterStride<>(call.a_leading));
   if (call.n == 1) {  // a vector type selects Eigen's matrix-vector kernels
     const InputVector<T> x(call.b, call.k,
@@ -45,7 +45,7 @@ void multiply(const Call<T>& call) {
 }
 
 template <class T>
-bool run(const Call<T>& call) {
+bool run(const EigenGemmArguments<T>& call) {
   constexpr int rows = Eigen::RowMajor;
   constexpr int columns = Eigen::ColMajor;
   try {
@@ -65,10 +65,10 @@ bool run(const Call<T>& call) {
 
 #define RUNG_MODULE_API extern "C" __attribute__((visibility("default")))
 RUNG_MODULE_API void rung_eigen_set_threads(int threads) { Eigen::setNbThreads(threads); }
-RUNG_MODULE_API bool rung_eigen_f32(const rung::peer_eigen::Call<float>* call) {
+RUNG_MODULE_API bool rung_eigen_f32(const rung::peer_eigen::EigenGemmArguments<float>* call) {
   return rung::peer_eigen::run(*call);
 }
-RUNG_MODULE_API bool rung_eigen_f64(const rung::peer_eigen::Call<double>* call) {
+RUNG_MODULE_API bool rung_eigen_f64(const rung::peer_eigen::EigenGemmArguments<double>* call) {
   return rung::peer_eigen::run(*call);
 }
 RUNG_MODULE_API int rung_eigen_version() {

@@ -14,7 +14,7 @@ namespace rung::peer_eigen {
 /// contiguous columns; `leading` is the step between rows (columns), in elements. n = 1 is a
 /// matrix-vector product.
 template <class T>
-struct Call {
+struct EigenGemmArguments {
   std::int64_t m, n, k;
   T alpha, beta;
   const T* a;
@@ -29,9 +29,9 @@ struct Call {
 
 /// Exported extern "C" functions of the module; the multiplications return false if Eigen runs out
 /// of memory.
-using SetThreads = void(int threads);                // rung_eigen_set_threads
-using MultiplyF32 = bool(const Call<float>* call);   // rung_eigen_f32
-using MultiplyF64 = bool(const Call<double>* call);  // rung_eigen_f64
-using Version = int();                               // rung_eigen_version: 30400 for 3.4.0
+using SetThreads = void(int threads);                              // rung_eigen_set_threads
+using MultiplyF32 = bool(const EigenGemmArguments<float>* call);   // rung_eigen_f32
+using MultiplyF64 = bool(const EigenGemmArguments<double>* call);  // rung_eigen_f64
+using Version = int();  // rung_eigen_version: 30400 for 3.4.0
 
 }  // namespace rung::peer_eigen
