@@ -11,9 +11,9 @@
 
 namespace rung::peers {
 
-/// Peer whose module computes rows. Call<T> is the plain struct of arguments that the module
+/// Peer whose module computes rows. Arguments<T> is the plain struct of arguments that the module
 /// receives for rows of T, float or double.
-template <template <class> class Call>
+template <template <class> class Arguments>
 class EigenRows {
  public:
   /// Loads librung_peer_MODULE_ISA.so, where MODULE is `module`, or the file that the environment
@@ -32,13 +32,13 @@ class EigenRows {
   [[nodiscard]] std::string about() const {
     return "Eigen " + version_text(version_()) + ", " + module_isa() + ", OpenMP";
   }
-  void run(const Call<float>& call) const { run_f32_(&call); }
-  void run(const Call<double>& call) const { run_f64_(&call); }
+  void run(const Arguments<float>& call) const { run_f32_(&call); }
+  void run(const Arguments<double>& call) const { run_f64_(&call); }
 
  private:
   DynamicLibrary library_;
-  void (*run_f32_)(const Call<float>*);
-  void (*run_f64_)(const Call<double>*);
+  void (*run_f32_)(const Arguments<float>*);
+  void (*run_f64_)(const Arguments<double>*);
   int (*version_)();  // 30400 for 3.4.0
 };
 

@@ -15,8 +15,8 @@ using EigenOutput = Eigen::Map<Eigen::Array<T, Eigen::Dynamic, 1>>;
 
 /// Calls row(call, r) for each of call.rows rows; `row` is a template argument, so that it is
 /// inlined.
-template <auto row, class Call>
-void for_eigen_rows(const Call& call) {
+template <auto row, class Arguments>
+void for_eigen_rows(const Arguments& call) {
   if (call.threads == 1) {
     for (std::int64_t r = 0; r < call.rows; ++r) row(call, r);
     return;
@@ -28,13 +28,13 @@ void for_eigen_rows(const Call& call) {
 }  // namespace rung::peers
 
 #define RUNG_MODULE_API extern "C" __attribute__((visibility("default")))
-/// Exports row<T>(const Call<T>&, std::int64_t) of a namespace. A macro, because extern "C" names
-/// have no namespace.
-#define RUNG_EIGEN_ROWS(space)                                                            \
-  RUNG_MODULE_API void rung_eigen_f32(const space::Call<float>* call) {                   \
+/// Exports row<T>(const arguments<T>&, std::int64_t) of a namespace. A macro, because extern "C"
+/// names have no namespace.
+#define RUNG_EIGEN_ROWS(space, arguments)                                                 \
+  RUNG_MODULE_API void rung_eigen_f32(const space::arguments<float>* call) {              \
     rung::peers::for_eigen_rows<space::row<float>>(*call);                                \
   }                                                                                       \
-  RUNG_MODULE_API void rung_eigen_f64(const space::Call<double>* call) {                  \
+  RUNG_MODULE_API void rung_eigen_f64(const space::arguments<double>* call) {             \
     rung::peers::for_eigen_rows<space::row<double>>(*call);                               \
   }                                                                                       \
   RUNG_MODULE_API int rung_eigen_version() {                                              \

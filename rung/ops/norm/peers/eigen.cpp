@@ -13,7 +13,7 @@
 namespace rung {
 namespace {
 
-using Module = peers::EigenRows<norm_eigen::Call>;
+using Module = peers::EigenRows<norm_eigen::EigenNormArguments>;
 
 const Module& eigen() {
   static const Module loaded("RUNG_PEER_NORM_EIGEN", "norm_eigen");
@@ -44,7 +44,7 @@ void run_as(const Norm::Args& args, int threads) {
   const auto step = [&](int tensor) {
     return lines.rows.rank == 1 ? lines.rows.strides[tensor][0] : 0;
   };
-  eigen().run(norm_eigen::Call<T>{
+  eigen().run(norm_eigen::EigenNormArguments<T>{
       lines.rows.size(), lines.columns.size(), static_cast<const T*>(args.x.data),
       step(norm_lines::row_x), static_cast<T*>(args.y.data), step(norm_lines::row_y),
       static_cast<const T*>(args.gamma.data), static_cast<const T*>(args.beta.data),

@@ -14,7 +14,7 @@
 namespace rung {
 namespace {
 
-using Module = peers::EigenRows<softmax_eigen::Call>;
+using Module = peers::EigenRows<softmax_eigen::EigenSoftmaxArguments>;
 
 const Module& eigen() {
   static const Module loaded("RUNG_PEER_SOFTMAX_EIGEN", "softmax_eigen");
@@ -43,7 +43,7 @@ template <class T>
 void run_as(const Softmax::Args& args, int threads) {
   const auto& strides = args.rows.others.strides;
   const bool several = args.rows.others.rank == 1;
-  eigen().run(softmax_eigen::Call<T>{
+  eigen().run(softmax_eigen::EigenSoftmaxArguments<T>{
       args.count(), args.length(), static_cast<const T*>(args.x.data), several ? strides[0][0] : 0,
       static_cast<T*>(args.y.data), several ? strides[1][0] : 0, static_cast<T>(args.scale),
       args.log, threads});

@@ -15,7 +15,7 @@
 namespace rung {
 namespace {
 
-using Module = peers::EigenRows<softmax_backward_eigen::Call>;
+using Module = peers::EigenRows<softmax_backward_eigen::EigenSoftmaxBackwardArguments>;
 
 const Module& eigen() {
   static const Module loaded("RUNG_PEER_SOFTMAX_BACKWARD_EIGEN", "softmax_backward_eigen");
@@ -45,7 +45,7 @@ template <class T>
 void run_as(const SoftmaxBackward::Args& args, int threads) {
   const auto& strides = args.rows.others.strides;
   const bool several = args.rows.others.rank == 1;
-  eigen().run(softmax_backward_eigen::Call<T>{
+  eigen().run(softmax_backward_eigen::EigenSoftmaxBackwardArguments<T>{
       args.count(), args.length(), static_cast<const T*>(args.y.data), several ? strides[0][0] : 0,
       static_cast<const T*>(args.dy.data), several ? strides[1][0] : 0,
       static_cast<T*>(args.dx.data), several ? strides[2][0] : 0, static_cast<T>(args.scale),

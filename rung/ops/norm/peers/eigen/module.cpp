@@ -11,7 +11,7 @@ using peers::EigenInput;
 using peers::EigenOutput;
 
 template <class T>
-void row(const Call<T>& call, std::int64_t r) {
+void row(const EigenNormArguments<T>& call, std::int64_t r) {
   const EigenInput<T> x(call.x + r * call.x_step, call.length);
   EigenOutput<T> y(call.y + r * call.y_step, call.length);
   const T mean = call.rms ? T{0} : x.mean();
@@ -32,4 +32,4 @@ void row(const Call<T>& call, std::int64_t r) {
 }  // namespace
 }  // namespace rung::norm_eigen
 
-RUNG_EIGEN_ROWS(rung::norm_eigen)
+RUNG_EIGEN_ROWS(rung::norm_eigen, EigenNormArguments)

@@ -8,7 +8,7 @@ namespace rung::norm_eigen {
 
 /// Contiguous rows whose starts are `*_step` elements apart; gamma and beta contiguous, or null.
 template <class T>
-struct Call {
+struct EigenNormArguments {
   std::int64_t rows, length;
   const T* x;
   std::int64_t x_step;

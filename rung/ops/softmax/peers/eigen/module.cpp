@@ -9,7 +9,7 @@ using peers::EigenInput;
 using peers::EigenOutput;
 
 template <class T>
-void row(const Call<T>& call, std::int64_t r) {
+void row(const EigenSoftmaxArguments<T>& call, std::int64_t r) {
   const EigenInput<T> x(call.x + r * call.x_step, call.length);
   EigenOutput<T> y(call.y + r * call.y_step, call.length);
   const T maximum = x.maxCoeff();
@@ -25,4 +25,4 @@ void row(const Call<T>& call, std::int64_t r) {
 }  // namespace
 }  // namespace rung::softmax_eigen
 
-RUNG_EIGEN_ROWS(rung::softmax_eigen)
+RUNG_EIGEN_ROWS(rung::softmax_eigen, EigenSoftmaxArguments)

@@ -8,7 +8,7 @@ namespace rung::softmax_eigen {
 
 /// Contiguous rows whose starts are `*_step` elements apart.
 template <class T>
-struct Call {
+struct EigenSoftmaxArguments {
   std::int64_t rows, length;
   const T* x;
   std::int64_t x_step;

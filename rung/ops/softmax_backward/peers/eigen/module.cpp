@@ -9,7 +9,7 @@ using peers::EigenInput;
 using peers::EigenOutput;
 
 template <class T>
-void row(const Call<T>& call, std::int64_t r) {
+void row(const EigenSoftmaxBackwardArguments<T>& call, std::int64_t r) {
   const EigenInput<T> y(call.y + r * call.y_step, call.length);
   const EigenInput<T> dy(call.dy + r * call.dy_step, call.length);
   EigenOutput<T> dx(call.dx + r * call.dx_step, call.length);
@@ -25,4 +25,4 @@ void row(const Call<T>& call, std::int64_t r) {
 }  // namespace
 }  // namespace rung::softmax_backward_eigen
 
-RUNG_EIGEN_ROWS(rung::softmax_backward_eigen)
+RUNG_EIGEN_ROWS(rung::softmax_backward_eigen, EigenSoftmaxBackwardArguments)

@@ -8,7 +8,7 @@ namespace rung::softmax_backward_eigen {
 
 /// Contiguous rows whose starts are `*_step` elements apart.
 template <class T>
-struct Call {
+struct EigenSoftmaxBackwardArguments {
   std::int64_t rows, length;
   const T* y;
   std::int64_t y_step;
