@@ -38,8 +38,9 @@ struct Module {
   template <class T>
   static void call(const Elementwise::Args& args, int threads, Run<T>* function) {
     const auto in = [&](std::size_t i) { return static_cast<const T*>(args.in[i].data); };
-    const Call<T> plain{args.function, static_cast<T>(args.alpha),   in(0),       in(1),
-                        in(2),         static_cast<T*>(args.z.data), args.size(), threads};
+    const ElementwisePeerArguments<T> plain{
+        args.function, static_cast<T>(args.alpha),   in(0),       in(1),
+        in(2),         static_cast<T*>(args.z.data), args.size(), threads};
     function(&plain);
   }
 };

@@ -40,7 +40,7 @@ inline std::string module_about(const char* name, peer_reduce::Library library) 
 
 inline void run_module(const Reduce::Args& args, int threads, peer_reduce::Library library) {
   const Shape shape = shape_of(args);
-  peer_reduce::Call call{};
+  peer_reduce::ReducePeerArguments call{};
   call.library = library;
   switch (args.operation) {
     case Reduction::product:

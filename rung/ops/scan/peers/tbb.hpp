@@ -45,7 +45,7 @@ inline void run(const Scan::Args& args, const Context& context,
                           : args.x.dtype == DType::u8  ? Element::u8
                                                        : Element::u16;
   for_each_line(args, [&](const std::byte* x, std::byte* y, std::int64_t n) {
-    const peer_tbb::Call call{element, x, y, n, args.exclusive};
+    const peer_tbb::TbbScanArguments call{element, x, y, n, args.exclusive};
     function(&call, context.threads());
   });
 }

@@ -48,13 +48,13 @@ Support supports(const Transpose::Args& args, const Context&) {
 
 void run(const Transpose::Args& args, Context&) {
   transpose_peer::for_each_matrix(args, [&](const transpose_peer::Matrix& matrix) {
-    const peer_eigen_transpose::Call call{matrix.x,
-                                          matrix.y,
-                                          matrix.rows,
-                                          matrix.columns,
-                                          matrix.x_row,
-                                          matrix.y_row,
-                                          args.moves.element_bytes};
+    const peer_eigen_transpose::EigenTransposeArguments call{matrix.x,
+                                                             matrix.y,
+                                                             matrix.rows,
+                                                             matrix.columns,
+                                                             matrix.x_row,
+                                                             matrix.y_row,
+                                                             args.moves.element_bytes};
     eigen().run(&call);
   });
 }

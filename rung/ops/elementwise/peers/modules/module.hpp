@@ -12,7 +12,7 @@ namespace rung::peer_elementwise {
 
 /// Arguments of z[i] = f(x[i], y[i], w[i]), contiguous.
 template <class T>
-struct Call {
+struct ElementwisePeerArguments {
   ElementwiseFunction function;
   T alpha;
   const T* x;
@@ -26,7 +26,7 @@ struct Call {
 /// Type of the modules' symbols, extern "C": rung_elementwise_NAME_f32 and _f64, where NAME is the
 /// peer's.
 template <class T>
-using Run = void(const Call<T>* call);
+using Run = void(const ElementwisePeerArguments<T>* call);
 
 }  // namespace rung::peer_elementwise
 

@@ -8,7 +8,7 @@ namespace rung::peer_elementwise {
 namespace {
 
 template <class T>
-void run(const Call<T>& c) {
+void run(const ElementwisePeerArguments<T>& c) {
   using enum ElementwiseFunction;
   using Array = Eigen::Array<T, Eigen::Dynamic, 1>;
   const Eigen::Map<const Array> x(c.x, c.count);
@@ -60,9 +60,11 @@ void run(const Call<T>& c) {
 }  // namespace
 }  // namespace rung::peer_elementwise
 
-RUNG_MODULE_API void rung_elementwise_eigen_f32(const rung::peer_elementwise::Call<float>* call) {
+RUNG_MODULE_API void rung_elementwise_eigen_f32(
+    const rung::peer_elementwise::ElementwisePeerArguments<float>* call) {
   rung::peer_elementwise::run(*call);
 }
-RUNG_MODULE_API void rung_elementwise_eigen_f64(const rung::peer_elementwise::Call<double>* call) {
+RUNG_MODULE_API void rung_elementwise_eigen_f64(
+    const rung::peer_elementwise::ElementwisePeerArguments<double>* call) {
   rung::peer_elementwise::run(*call);
 }

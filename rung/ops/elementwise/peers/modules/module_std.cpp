@@ -8,7 +8,7 @@ namespace rung::peer_elementwise {
 namespace {
 
 template <class T>
-void run(const Call<T>& c) {
+void run(const ElementwisePeerArguments<T>& c) {
   with_lambda(
       c.function, c.alpha, [&](auto f) { std::transform(c.x, c.x + c.count, c.z, f); },
       [&](auto f) { std::transform(c.x, c.x + c.count, c.y, c.z, f); });
@@ -17,9 +17,11 @@ void run(const Call<T>& c) {
 }  // namespace
 }  // namespace rung::peer_elementwise
 
-RUNG_MODULE_API void rung_elementwise_std_f32(const rung::peer_elementwise::Call<float>* call) {
+RUNG_MODULE_API void rung_elementwise_std_f32(
+    const rung::peer_elementwise::ElementwisePeerArguments<float>* call) {
   rung::peer_elementwise::run(*call);
 }
-RUNG_MODULE_API void rung_elementwise_std_f64(const rung::peer_elementwise::Call<double>* call) {
+RUNG_MODULE_API void rung_elementwise_std_f64(
+    const rung::peer_elementwise::ElementwisePeerArguments<double>* call) {
   rung::peer_elementwise::run(*call);
 }

@@ -11,7 +11,7 @@ namespace rung::peer_elementwise {
 namespace {
 
 template <class T>
-void run(const Call<T>& c) {
+void run(const ElementwisePeerArguments<T>& c) {
   // An arena of this many threads, kept because creating one takes longer than a small call.
   thread_local int threads = 0;
   thread_local tbb::task_arena arena;
@@ -32,10 +32,10 @@ void run(const Call<T>& c) {
 }  // namespace rung::peer_elementwise
 
 RUNG_MODULE_API void rung_elementwise_std_parallel_f32(
-    const rung::peer_elementwise::Call<float>* call) {
+    const rung::peer_elementwise::ElementwisePeerArguments<float>* call) {
   rung::peer_elementwise::run(*call);
 }
 RUNG_MODULE_API void rung_elementwise_std_parallel_f64(
-    const rung::peer_elementwise::Call<double>* call) {
+    const rung::peer_elementwise::ElementwisePeerArguments<double>* call) {
   rung::peer_elementwise::run(*call);
 }

@@ -51,7 +51,7 @@ void with_operation(Operation operation, F&& f) {
 }
 
 template <class T>
-void finish(const Call& call, T* y) {
+void finish(const ReducePeerArguments& call, T* y) {
   const std::int64_t results = call.outer * call.inner;
   for (std::int64_t i = 0; i < results; ++i) {
     if (call.operation == Operation::mean) y[i] /= static_cast<T>(call.length);
@@ -61,7 +61,7 @@ void finish(const Call& call, T* y) {
 
 /// Returns the fold of [begin, end) by one thread; the policy unseq allows vectorization.
 template <class T, class F>
-T serial(const Call& call, const T* begin, const T* end, T identity, F operation) {
+T serial(const ReducePeerArguments& call, const T* begin, const T* end, T identity, F operation) {
   if (call.operation == Operation::norm) {
     return std::transform_reduce(std::execution::unseq, begin, end, T{0}, std::plus<T>(),
                                  [](T v) { return v * v; });
@@ -71,8 +71,8 @@ T serial(const Call& call, const T* begin, const T* end, T identity, F operation
 
 /// Folds rows [begin, end) of columns [first, last) into y.
 template <class T, class F>
-void columns(const Call& call, const T* x, T* y, std::int64_t first, std::int64_t last, T identity,
-             F operation) {
+void columns(const ReducePeerArguments& call, const T* x, T* y, std::int64_t first,
+             std::int64_t last, T identity, F operation) {
   std::fill(y + first, y + last, identity);
   const bool squares = call.operation == Operation::norm;
   for (std::int64_t r = 0; r < call.length; ++r) {
@@ -83,7 +83,7 @@ void columns(const Call& call, const T* x, T* y, std::int64_t first, std::int64_
 }
 
 template <class T>
-void run_std(const Call& call) {
+void run_std(const ReducePeerArguments& call) {
   const T* x = static_cast<const T*>(call.x);
   T* y = static_cast<T*>(call.y);
   with_operation<T>(call.operation, [&](T identity, auto operation) {
@@ -105,7 +105,7 @@ void run_std(const Call& call) {
 }
 
 template <class T>
-void run_tbb(const Call& call) {
+void run_tbb(const ReducePeerArguments& call) {
   const T* x = static_cast<const T*>(call.x);
   T* y = static_cast<T*>(call.y);
   using Range = tbb::blocked_range<std::int64_t>;
@@ -142,7 +142,7 @@ void run_tbb(const Call& call) {
 }
 
 template <class T>
-void run_eigen(const Call& call) {
+void run_eigen(const ReducePeerArguments& call) {
   using Matrix = Eigen::Array<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   using Vector = Eigen::Array<T, Eigen::Dynamic, 1>;
   T* y = static_cast<T*>(call.y);
@@ -196,7 +196,7 @@ void run_eigen(const Call& call) {
 }
 
 template <class T>
-void run(const Call& call) {
+void run(const ReducePeerArguments& call) {
   if (call.library == Library::eigen) return run_eigen<T>(call);
   // An arena of call.threads threads: TBB would otherwise use all cores.
   static std::unique_ptr<tbb::task_arena> arena;
@@ -211,7 +211,7 @@ void run(const Call& call) {
 }  // namespace rung::peer_reduce
 
 #define RUNG_MODULE_API extern "C" __attribute__((visibility("default")))
-RUNG_MODULE_API bool rung_reduce_peer(const rung::peer_reduce::Call* call) {
+RUNG_MODULE_API bool rung_reduce_peer(const rung::peer_reduce::ReducePeerArguments* call) {
   try {
     call->is_f64 ? rung::peer_reduce::run<double>(*call) : rung::peer_reduce::run<float>(*call);
   } catch (const std::bad_alloc&) {

@@ -13,7 +13,7 @@ enum class Library : int { std, tbb, eigen };
 enum class Operation : int { sum, product, min, max, mean, norm };
 
 /// Arguments: y[outer][inner] from x[outer][length][inner], both contiguous, f32 or f64.
-struct Call {
+struct ReducePeerArguments {
   Library library;
   Operation operation;
   bool is_f64;
@@ -24,7 +24,7 @@ struct Call {
 };
 
 /// Type of rung_reduce_peer, extern "C", which returns false if the library runs out of memory.
-using Run = bool(const Call* call);
+using Run = bool(const ReducePeerArguments* call);
 /// Type of rung_reduce_peer_version, extern "C", which returns 30400 for 3.4.0.
 using Version = int(Library library);
 

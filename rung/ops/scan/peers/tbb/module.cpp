@@ -78,9 +78,9 @@ void scan_std(const T* x, T* y, std::int64_t n, bool exclusive) {
 }  // namespace
 }  // namespace rung::peer_tbb
 
-using rung::peer_tbb::Call;
+using rung::peer_tbb::TbbScanArguments;
 #define RUNG_MODULE_API extern "C" __attribute__((visibility("default")))
-RUNG_MODULE_API void rung_tbb_scan(const Call* call, int threads) {
+RUNG_MODULE_API void rung_tbb_scan(const TbbScanArguments* call, int threads) {
   rung::peer_tbb::arena(threads).execute([&] {
     rung::peer_tbb::with_element(call->element, [&]<class T>(T) {
       rung::peer_tbb::scan_tbb(static_cast<const T*>(call->x), static_cast<T*>(call->y), call->n,
@@ -88,7 +88,7 @@ RUNG_MODULE_API void rung_tbb_scan(const Call* call, int threads) {
     });
   });
 }
-RUNG_MODULE_API void rung_std_scan(const Call* call, int threads) {
+RUNG_MODULE_API void rung_std_scan(const TbbScanArguments* call, int threads) {
   rung::peer_tbb::arena(threads).execute([&] {
     rung::peer_tbb::with_element(call->element, [&]<class T>(T) {
       rung::peer_tbb::scan_std(static_cast<const T*>(call->x), static_cast<T*>(call->y), call->n,

@@ -10,7 +10,7 @@ namespace {
 /// Transposes as Eigen users would, with floating types if the size has one, because Eigen
 /// vectorizes their assignment.
 template <class T>
-void run(const Call& call) {
+void run(const EigenTransposeArguments& call) {
   using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   const Eigen::Map<const Matrix, 0, Eigen::OuterStride<>> x(
       static_cast<const T*>(call.x), call.rows, call.columns, Eigen::OuterStride<>(call.x_row));
@@ -23,7 +23,8 @@ void run(const Call& call) {
 }  // namespace rung::peer_eigen_transpose
 
 #define RUNG_MODULE_API extern "C" __attribute__((visibility("default")))
-RUNG_MODULE_API void rung_eigen_transpose(const rung::peer_eigen_transpose::Call* call) {
+RUNG_MODULE_API void rung_eigen_transpose(
+    const rung::peer_eigen_transpose::EigenTransposeArguments* call) {
   using namespace rung::peer_eigen_transpose;
   switch (call->element_bytes) {
     case 1:

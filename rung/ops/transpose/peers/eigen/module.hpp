@@ -12,7 +12,7 @@ namespace rung::peer_eigen_transpose {
 
 /// Arguments: y (columns x rows) = the transpose of x (rows x columns), with contiguous rows and
 /// row strides in elements.
-struct Call {
+struct EigenTransposeArguments {
   const void* x;
   void* y;
   std::int64_t rows, columns;
@@ -21,7 +21,7 @@ struct Call {
 };
 
 /// Types of the module's symbols, all extern "C".
-using Run = void(const Call* call);  // rung_eigen_transpose
-using Version = int();               // rung_eigen_version: 30400 for 3.4.0
+using Run = void(const EigenTransposeArguments* call);  // rung_eigen_transpose
+using Version = int();                                  // rung_eigen_version: 30400 for 3.4.0
 
 }  // namespace rung::peer_eigen_transpose
