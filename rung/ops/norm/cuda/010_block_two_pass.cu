@@ -24,7 +24,7 @@ struct Shared {
 };
 
 template <class T>
-__global__ void __launch_bounds__(threads) norm_block_two_pass(Call<T> call) {
+__global__ void __launch_bounds__(threads) norm_block_two_pass(NormArguments<T> call) {
   using W = Accumulator<T>;
   auto& scratch = shared<Shared<W>>();
   for (std::int64_t row = blockIdx.x; row < call.rows; row += gridDim.x) {
@@ -55,7 +55,7 @@ Work work(const Norm::Args& args, const Context&) {
 }
 
 void run(const Norm::Args& args, Context& context) {
-  with_call(args, [&]<class T>(const Call<T>& call) {
+  with_call(args, [&]<class T>(const NormArguments<T>& call) {
     launch_call(context, call, {.threads = threads, .shared_bytes = sizeof(Shared<Accumulator<T>>)},
                 norm_block_two_pass<T>);
   });

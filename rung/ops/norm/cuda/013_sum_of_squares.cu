@@ -23,7 +23,7 @@ struct Shared {
   WarpValues<Moments<float>, threads> moments;
 };
 
-__global__ void __launch_bounds__(threads) norm_sum_of_squares(Call<float> call) {
+__global__ void __launch_bounds__(threads) norm_sum_of_squares(NormArguments<float> call) {
   auto& scratch = shared<Shared>();
   for (std::int64_t row = blockIdx.x; row < call.rows; row += gridDim.x) {
     const Elements<float> elements(call, row);

@@ -51,7 +51,7 @@ struct Shared {
 };
 
 template <class T>
-__global__ void __launch_bounds__(threads) norm_welford(Call<T> call) {
+__global__ void __launch_bounds__(threads) norm_welford(NormArguments<T> call) {
   auto& scratch = shared<Shared>();
   for (std::int64_t row = blockIdx.x; row < call.rows; row += gridDim.x) {
     const Elements<T> elements(call, row);

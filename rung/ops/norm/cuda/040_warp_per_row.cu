@@ -20,7 +20,8 @@ using namespace norm_cuda;
 constexpr RowBlock block{.threads = 32, .rows = 4};
 
 template <class T>
-__global__ void __launch_bounds__(block.threads* block.rows) norm_warp_per_row(Call<T> call) {
+__global__ void __launch_bounds__(block.threads* block.rows)
+    norm_warp_per_row(NormArguments<T> call) {
   using W = Accumulator<T>;
   constexpr int width = vector_width<T>;
   const int lane = static_cast<int>(threadIdx.x);
@@ -68,7 +69,7 @@ Work work(const Norm::Args& args, const Context&) {
 }
 
 void run(const Norm::Args& args, Context& context) {
-  with_call(args, [&]<class T>(const Call<T>& call) {
+  with_call(args, [&]<class T>(const NormArguments<T>& call) {
     launch_call(context, call, block, norm_warp_per_row<T>);
   });
 }

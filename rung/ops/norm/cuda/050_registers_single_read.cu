@@ -33,7 +33,7 @@ struct RegisterShared {
 
 /// Prefetches row `row + call.ahead` into L2; called by one thread per row.
 template <bool flat, class T>
-__device__ __forceinline__ void prefetch_ahead(const Call<T>& call, int row) {
+__device__ __forceinline__ void prefetch_ahead(const NormArguments<T>& call, int row) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   if (call.ahead == 0 || row + call.ahead >= call.rows) return;
   const auto next = static_cast<int>(row + call.ahead);
@@ -44,8 +44,9 @@ __device__ __forceinline__ void prefetch_ahead(const Call<T>& call, int row) {
 
 /// Adds the residual to a row in registers and stores the sum, if requested.
 template <class T, int packs, class Has, class Element>
-__device__ __forceinline__ void add_residual(const Call<T>& call, int row, PackedWords (&s)[packs],
-                                             Has&& has, Element&& element) {
+__device__ __forceinline__ void add_residual(const NormArguments<T>& call, int row,
+                                             PackedWords (&s)[packs], Has&& has,
+                                             Element&& element) {
   constexpr int width = vector_width<T>;
   const T* const residual = call.residual + place<norm_lines::row_residual>(call, row);
   T* const sum = call.sum != nullptr ? call.sum + place<norm_lines::row_sum>(call, row) : nullptr;
@@ -63,7 +64,7 @@ __device__ __forceinline__ void add_residual(const Call<T>& call, int row, Packe
 
 /// Loads a pack of gamma or beta. `given`: it is present and of x's type.
 template <bool given, class T, class W = Accumulator<T>>
-__device__ __forceinline__ Pack<W, vector_width<T>> weights_at(const Call<T>& call,
+__device__ __forceinline__ Pack<W, vector_width<T>> weights_at(const NormArguments<T>& call,
                                                                const void* weights,
                                                                std::int64_t element, W otherwise) {
   if constexpr (given) {
@@ -75,7 +76,7 @@ __device__ __forceinline__ Pack<W, vector_width<T>> weights_at(const Call<T>& ca
 /// Computes rows of full, aligned packs. Each warp owns adjacent packs of the row. `whole`: no
 /// thread has fewer than `kept` packs.
 template <class T, int kept, int max_threads, int min_blocks, Usual kind, bool whole = false>
-__global__ void __launch_bounds__(max_threads, min_blocks) norm_registers(Call<T> call) {
+__global__ void __launch_bounds__(max_threads, min_blocks) norm_registers(NormArguments<T> call) {
   start_dependent();
   using W = Accumulator<T>;
   constexpr int width = vector_width<T>;
@@ -137,7 +138,7 @@ __global__ void __launch_bounds__(max_threads, min_blocks) norm_registers(Call<T
 /// Computes rows of any length at any address.
 template <class T, int packs, int max_threads>
 __global__ void __launch_bounds__(max_threads, 1024 / max_threads)
-    norm_registers_cut(Call<T> call) {
+    norm_registers_cut(NormArguments<T> call) {
   start_dependent();
   using W = Accumulator<T>;
   constexpr int width = vector_width<T>;
@@ -218,7 +219,7 @@ RowBlock block_of(const Norm::Args& args) {
   const int kept = size == 2 ? kept_packs<f16> : size == 4 ? kept_packs<float> : kept_packs<double>;
   RowBlock block = row_block(packs_of(args), kept, 8);
   if (size == 2 && packs_of(args) == warp_size * kept && args.rows() % 2 == 0) {
-    with_call(args, [&]<class T>(const Call<T>& call) {
+    with_call(args, [&]<class T>(const NormArguments<T>& call) {
       if (usual(call) != Usual::no) block.rows = 2;
     });
   }
@@ -233,15 +234,15 @@ Work work(const Norm::Args& args, const Context&) {
 }
 
 template <class T>
-void launch_rows_of(Context& context, const Call<T>& call, RowBlock block,
-                    void (*kernel)(Call<T>)) {
+void launch_rows_of(Context& context, const NormArguments<T>& call, RowBlock block,
+                    void (*kernel)(NormArguments<T>)) {
   block.shared_bytes = sizeof(RegisterShared<Accumulator<T>>);
   launch_call(context, call, block, kernel, can_depend(context));
 }
 
 /// Calls f<kind>() with the kind of the arguments; rows of less than a warp have Usual::no.
 template <class T, class F>
-void with_kind(const Call<T>& call, const RowBlock& block, F&& f) {
+void with_kind(const NormArguments<T>& call, const RowBlock& block, F&& f) {
   const Usual kind = block.threads >= 32 ? usual(call) : Usual::no;
   if (kind == Usual::gamma_and_beta) return f.template operator()<Usual::gamma_and_beta>();
   if (kind == Usual::gamma) return f.template operator()<Usual::gamma>();
@@ -250,8 +251,8 @@ void with_kind(const Call<T>& call, const RowBlock& block, F&& f) {
 
 /// Returns the distance in rows of the prefetch into L2: half of the rows resident on the GPU.
 template <class T>
-std::int64_t rows_ahead(const Context& context, const Call<T>& call, const RowBlock& block,
-                        void (*kernel)(Call<T>)) {
+std::int64_t rows_ahead(const Context& context, const NormArguments<T>& call, const RowBlock& block,
+                        void (*kernel)(NormArguments<T>)) {
   if (!can_depend(context) || call.rows <= context.info().sms) return 0;
   return resident_blocks(context, kernel, block.threads * block.rows,
                          sizeof(RegisterShared<Accumulator<T>>)) *
@@ -261,7 +262,7 @@ std::int64_t rows_ahead(const Context& context, const Call<T>& call, const RowBl
 /// Launches a kernel without bounds checks and returns true, if every thread of every block has all
 /// its packs; else returns false.
 template <int kept, int max_threads, int min_blocks, bool ahead, class T>
-bool launch_full(Context& context, Call<T> call, RowBlock block) {
+bool launch_full(Context& context, NormArguments<T> call, RowBlock block) {
   if (sizeof(T) == 2 && block.threads == 32) block.rows = 2;
   const bool full = block.threads >= 32 && call.rows % block.rows == 0 &&
                     call.n == std::int64_t{block.threads} * kept * vector_width<T>;
@@ -279,7 +280,7 @@ bool launch_full(Context& context, Call<T> call, RowBlock block) {
 /// they fill their threads and are longer than 4096, or are longer than 16384. At least 8 threads
 /// per row, whose packs form a 128-byte line.
 template <class T>
-void launch_whole(Context& context, const Call<T>& call) {
+void launch_whole(Context& context, const NormArguments<T>& call) {
   constexpr int kept = kept_packs<T>;
   const std::int64_t packs = call.n / vector_width<T>;
   const RowBlock block = row_block(packs, kept, 8);
@@ -317,7 +318,7 @@ void launch_whole(Context& context, const Call<T>& call) {
 
 void run(const Norm::Args& args, Context& context) {
   const bool whole = all_packs_whole(args);
-  with_call(args, [&]<class T>(const Call<T>& call) {
+  with_call(args, [&]<class T>(const NormArguments<T>& call) {
     if (whole) return launch_whole(context, call);
     launch_rows_of(context, call, row_block(packs_of(args), packs_cut, 1, max_threads_cut<T>),
                    norm_registers_cut<T, packs_cut, max_threads_cut<T>>);

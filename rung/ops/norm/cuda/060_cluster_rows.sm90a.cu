@@ -58,7 +58,7 @@ struct ClusterRows {
   static constexpr int width = vector_width<T>;
   static constexpr bool plain = kind != ClusterKind::any;
 
-  const Call<T>& call;
+  const NormArguments<T>& call;
   const RingShape& shape;
   Pack<T, width>* slots;  // this thread's first
   int first;              // index of its first pack in a row
@@ -154,7 +154,7 @@ struct ClusterRows {
 
 template <class T, ClusterKind kind>
 __global__ void __launch_bounds__(cluster_threads, 1)
-    norm_cluster_rows(Call<T> call, RingShape shape) {
+    norm_cluster_rows(NormArguments<T> call, RingShape shape) {
   start_dependent();
   using W = Accumulator<T>;
   auto& scratch = shared<ClusterShared<W>>();
@@ -280,7 +280,7 @@ void run(const Norm::Args& args, Context& context) {
   Plan plan = plan_of(args);
   const std::int64_t whole_packs = plan.blocks * plan.threads * cluster_packs;
   const bool whole = packs_of(args) == whole_packs;
-  with_call(args, [&]<class T>(const Call<T>& call) {
+  with_call(args, [&]<class T>(const NormArguments<T>& call) {
     const auto shared_bytes = [&] {
       return sizeof(ClusterShared<Accumulator<T>>) + static_cast<std::size_t>(plan.shape.stages) *
                                                          static_cast<std::size_t>(plan.shape.part) *
@@ -289,10 +289,10 @@ void run(const Norm::Args& args, Context& context) {
     while (plan.shape.stages > 2 && shared_bytes() > context.info().shared_per_block) {
       --plan.shape.stages;
     }
-    void (*const kernel)(Call<T>, RingShape) = usual(call) != Usual::gamma_and_beta
-                                                   ? norm_cluster_rows<T, ClusterKind::any>
-                                               : whole ? norm_cluster_rows<T, ClusterKind::whole>
-                                                       : norm_cluster_rows<T, ClusterKind::usual>;
+    void (*const kernel)(NormArguments<T>, RingShape) =
+        usual(call) != Usual::gamma_and_beta ? norm_cluster_rows<T, ClusterKind::any>
+        : whole                              ? norm_cluster_rows<T, ClusterKind::whole>
+                                             : norm_cluster_rows<T, ClusterKind::usual>;
     const std::int64_t clusters = resident_clusters(context, kernel, plan.threads, shared_bytes(),
                                                     static_cast<int>(plan.blocks));
     launch(context,

@@ -12,7 +12,7 @@ namespace rung::norm_cuda::inline RUNG_TARGET {
 enum class Usual { no, gamma, gamma_and_beta };
 
 template <class T>
-Usual usual(const Call<T>& call) {
+Usual usual(const NormArguments<T>& call) {
   if (call.lines.rows.rank > 1 || call.residual != nullptr) return Usual::no;
   if (call.gamma == nullptr || call.wide_weights) return Usual::no;
   return call.beta != nullptr ? Usual::gamma_and_beta : Usual::gamma;

@@ -51,7 +51,7 @@ struct RaggedShape {
 /// and ends at an even element.
 template <class T, int unit>
 __global__ void __launch_bounds__(ragged_threads, 1)
-    norm_ragged_rows(const __grid_constant__ Call<T> call, RaggedShape shape) {
+    norm_ragged_rows(const __grid_constant__ NormArguments<T> call, RaggedShape shape) {
   start_dependent();
   constexpr int accesses = ragged_elements / unit;
   constexpr int of_warp = warp_size * ragged_elements;
@@ -281,8 +281,8 @@ Work work(const Norm::Args& args, const Context& context) {
 void run(const Norm::Args& args, Context& context) {
   const RaggedPlan plan = ragged_plan(args, context);
   const bool pairs = pairs_are_whole(args);
-  const auto launch_rows_of = [&]<class T>(const Call<T>& call) {
-    void (*kernel)(Call<T>, RaggedShape) = norm_ragged_rows<T, 1>;
+  const auto launch_rows_of = [&]<class T>(const NormArguments<T>& call) {
+    void (*kernel)(NormArguments<T>, RaggedShape) = norm_ragged_rows<T, 1>;
     if constexpr (sizeof(T) == 2) {
       if (pairs) kernel = norm_ragged_rows<T, 2>;
     }

@@ -22,7 +22,8 @@ using namespace norm_cuda;
 /// Computes short rows; lane l of a row holds elements l, l + lanes, ..., at most `kept` of them.
 template <int kept, class T>
 __global__ void __launch_bounds__(row_chunk_threads)
-    norm_short_rows(const __grid_constant__ Call<T> call, RowChunks chunks, int weights_at) {
+    norm_short_rows(const __grid_constant__ NormArguments<T> call, RowChunks chunks,
+                    int weights_at) {
   using W = Accumulator<T>;
   const RowChunk chunk(chunks);
   const int rounds = chunks.rounds();
@@ -120,7 +121,7 @@ Work work(const Norm::Args& args, const Context& context) {
 void run(const Norm::Args& args, Context& context) {
   const RowChunks chunks = chunks_of(args, context);
   with_kept_elements(chunks, [&]<int kept>() {
-    with_call(args, [&]<class T>(const Call<T>& call) {
+    with_call(args, [&]<class T>(const NormArguments<T>& call) {
       const int weights_at = (call.residual != nullptr ? 2 : 1) * chunks.bytes<T>();
       const int weight_bytes = 2 * static_cast<int>(sizeof(Accumulator<T>)) * chunks.length;
       launch_row_chunks(context, chunks, weights_at + weight_bytes, norm_short_rows<kept, T>, call,

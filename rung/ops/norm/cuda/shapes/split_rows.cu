@@ -57,7 +57,7 @@ struct Span {
 
 template <class T, class W = Accumulator<T>>
 __global__ void __launch_bounds__(threads)
-    norm_span_moments(const __grid_constant__ Call<T> call, Spans<W> spans) {
+    norm_span_moments(const __grid_constant__ NormArguments<T> call, Spans<W> spans) {
   start_dependent();
   constexpr int width = vector_width<T>;
   auto& scratch = shared<Shared<W>>();
@@ -100,9 +100,10 @@ __global__ void __launch_bounds__(threads)
 
 /// Returns the moments of a row about its mean, combined from its parts, and sets `center` to the
 /// mean; valid in every lane of the calling warp.
-template <class Call, class W>
-__device__ __forceinline__ Moments<W> join_about_mean(const Call& call, const WarpPart<W>* parts,
-                                                      std::int64_t count, W& center) {
+template <class Arguments, class W>
+__device__ __forceinline__ Moments<W> join_about_mean(const Arguments& call,
+                                                      const WarpPart<W>* parts, std::int64_t count,
+                                                      W& center) {
   W sum = 0;
 #pragma unroll 1
   for (std::int64_t i = lane_of_thread(); i < count; i += warp_size) {
@@ -121,7 +122,7 @@ __device__ __forceinline__ Moments<W> join_about_mean(const Call& call, const Wa
 
 template <class T, class W = Accumulator<T>>
 __global__ void __launch_bounds__(threads)
-    norm_split_rows(const __grid_constant__ Call<T> call, Spans<W> spans) {
+    norm_split_rows(const __grid_constant__ NormArguments<T> call, Spans<W> spans) {
   start_dependent();
   for (std::int64_t row = blockIdx.y; row < call.rows; row += gridDim.y) {
     const PackedRow<T> packed(call, row);
@@ -160,7 +161,7 @@ Work work(const Norm::Args& args, const Context& context) {
 void run(const Norm::Args& args, Context& context) {
   constexpr std::int64_t max_blocks = 0xffff;
   const RowSpans plan = spans_of(args, context);
-  with_call(args, [&]<class T>(const Call<T>& call) {
+  with_call(args, [&]<class T>(const NormArguments<T>& call) {
     using W = Accumulator<T>;
     const Spans<W> spans{
         .count = plan.count,

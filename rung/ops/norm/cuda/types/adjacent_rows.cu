@@ -42,7 +42,7 @@ __device__ __forceinline__ Moments<W> meet(Moments<W> value, Shared<W>& scratch)
 
 template <class T>
 __global__ void __launch_bounds__(threads)
-    norm_adjacent_rows(const __grid_constant__ Call<T> call) {
+    norm_adjacent_rows(const __grid_constant__ NormArguments<T> call) {
   using W = Accumulator<T>;
   auto& scratch = shared<Shared<W>>();
   const std::int64_t step = blockDim.y;
@@ -120,7 +120,7 @@ Work work(const Norm::Args& args, const Context& context) {
 
 void run(const Norm::Args& args, Context& context) {
   RowBlock block = block_of(args, context);
-  with_call(args, [&]<class T>(const Call<T>& call) {
+  with_call(args, [&]<class T>(const NormArguments<T>& call) {
     constexpr std::int64_t max_blocks = 0x7fffffff;
     launch(context,
            {.grid = smaller(max_blocks, ceil_div(call.rows, std::int64_t{block.threads})),

@@ -37,7 +37,7 @@ SumFactors<W> sum_factors(std::int64_t n) {
 
 /// Kernel arguments. Absent tensors are null.
 template <class T_>
-struct Call {
+struct NormArguments {
   using T = T_;
   using Wide = Accumulator<T>;
 
@@ -61,9 +61,9 @@ struct Call {
 };
 
 template <class T>
-Call<T> call_of(const Norm::Args& args) {
+NormArguments<T> call_of(const Norm::Args& args) {
   using Wide = Accumulator<T>;
-  Call<T> call{};
+  NormArguments<T> call{};
   call.lines = norm_lines::lines_of(args);
   call.rows = call.lines.rows.size();
   call.n = call.lines.columns.size();
@@ -151,8 +151,8 @@ __device__ __forceinline__ W center_near(W mean) {
 
 /// Returns the mean of layer norm's row: NaN if an element is not finite, else finite despite
 /// rounding.
-template <class Call, class W>
-__device__ __forceinline__ W mean_of(const Call& call, W center, const Moments<W>& moments) {
+template <class Arguments, class W>
+__device__ __forceinline__ W mean_of(const Arguments& call, W center, const Moments<W>& moments) {
   constexpr W most = std::numeric_limits<W>::max();
   const W rest = moments.rest * call.factors.shrunk_part;
   return center +
@@ -171,7 +171,7 @@ struct AddMoments {
 /// Returns the offset of row `row` in one of the tensors, with few registers. `flat`: rows have one
 /// axis.
 template <int tensor, bool flat = false, class T>
-__device__ __forceinline__ std::int64_t place(const Call<T>& call, int row) {
+__device__ __forceinline__ std::int64_t place(const NormArguments<T>& call, int row) {
   const auto& rows = call.lines.rows;
   const auto& strides = rows.strides[tensor];
   if constexpr (flat) return row * strides[0];
@@ -187,8 +187,9 @@ __device__ __forceinline__ std::int64_t place(const Call<T>& call, int row) {
 
 /// Returns the scale of a row with known moments about `center`. rstd is 0 if the squares overflow,
 /// NaN if an element is not finite.
-template <class Call, class W>
-__device__ __forceinline__ Scale<W> scale_about(const Call& call, W center, Moments<W> moments) {
+template <class Arguments, class W>
+__device__ __forceinline__ Scale<W> scale_about(const Arguments& call, W center,
+                                                Moments<W> moments) {
   W rest = call.layer ? moments.rest * call.factors.shrunk_part : W{0};
   W variance = moments.squares * call.factors.part;
   if (variance < std::numeric_limits<W>::infinity()) {
@@ -203,7 +204,7 @@ __device__ __forceinline__ Scale<W> scale_about(const Call& call, W center, Mome
 
 /// Writes mean and rstd, if requested. Called by one thread per row.
 template <bool flat = false, class T, class W = Accumulator<T>>
-__device__ __forceinline__ void write_statistics(const Call<T>& call, int row, W center,
+__device__ __forceinline__ void write_statistics(const NormArguments<T>& call, int row, W center,
                                                  Moments<W> moments, W rstd) {
   if (call.mean != nullptr) {
     call.mean[place<norm_lines::row_mean, flat>(call, row)] = mean_of(call, center, moments);
@@ -213,8 +214,9 @@ __device__ __forceinline__ void write_statistics(const Call<T>& call, int row, W
 
 /// Returns the scale of a row from its threads' combined moments; one thread writes mean and rstd.
 template <class T, class W = Accumulator<T>>
-__device__ __forceinline__ Scale<W> scale_of(const Call<T>& call, const std::int64_t (&at)[6],
-                                             W center, Moments<W> moments, bool writes) {
+__device__ __forceinline__ Scale<W> scale_of(const NormArguments<T>& call,
+                                             const std::int64_t (&at)[6], W center,
+                                             Moments<W> moments, bool writes) {
   const Scale<W> scale = scale_about(call, center, moments);
   if (writes && call.mean != nullptr) {
     call.mean[at[norm_lines::row_mean]] = mean_of(call, center, moments);
@@ -224,8 +226,8 @@ __device__ __forceinline__ Scale<W> scale_of(const Call<T>& call, const std::int
 }
 /// Returns gamma[at] or beta[at], or `otherwise` if there are none.
 template <class T, class W = Accumulator<T>>
-__device__ __forceinline__ W weight(const Call<T>& call, const void* weights, std::int64_t at,
-                                    W otherwise) {
+__device__ __forceinline__ W weight(const NormArguments<T>& call, const void* weights,
+                                    std::int64_t at, W otherwise) {
   if (weights == nullptr) return otherwise;
   if (call.wide_weights) return static_cast<const W*>(weights)[at];
   return convert<W>(static_cast<const T*>(weights)[at]);
@@ -244,10 +246,10 @@ __device__ __forceinline__ T add(T x, T residual) {
 template <class T>
 struct Elements {
   using W = Accumulator<T>;
-  const Call<T>& call;
+  const NormArguments<T>& call;
   std::int64_t at[6] = {};
 
-  __device__ __forceinline__ Elements(const Call<T>& call, std::int64_t row) : call(call) {
+  __device__ __forceinline__ Elements(const NormArguments<T>& call, std::int64_t row) : call(call) {
     call.lines.rows.offsets(row, at);
   }
 
@@ -283,8 +285,8 @@ struct Elements {
 /// Launches kernel(call) with blocks of threads x rows that loop over rows. `dependent`: the kernel
 /// begins with start_dependent().
 template <class T>
-void launch_call(Context& context, const Call<T>& call, const RowBlock& block,
-                 void (*kernel)(Call<T>), bool dependent = false) {
+void launch_call(Context& context, const NormArguments<T>& call, const RowBlock& block,
+                 void (*kernel)(NormArguments<T>), bool dependent = false) {
   constexpr std::int64_t max_blocks = 0x7fffffff;
   launch(context,
          {.grid = smaller(max_blocks, ceil_div(call.rows, std::int64_t{block.rows})),

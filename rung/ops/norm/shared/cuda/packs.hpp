@@ -19,7 +19,7 @@ __device__ __forceinline__ Pack<W, N> all_equal(W value) {
 
 /// Loads gamma or beta from element `begin` on, at any alignment; `otherwise` if there are none.
 template <class T, class W = Accumulator<T>>
-__device__ __forceinline__ Pack<W, vector_width<T>> weights_anywhere(const Call<T>& call,
+__device__ __forceinline__ Pack<W, vector_width<T>> weights_anywhere(const NormArguments<T>& call,
                                                                      const void* weights,
                                                                      std::int64_t begin,
                                                                      W otherwise) {
@@ -37,11 +37,12 @@ struct PackedRow {
   using W = Accumulator<T>;
   static constexpr int width = vector_width<T>;
 
-  const Call<T>& call;
+  const NormArguments<T>& call;
   std::int64_t at[6] = {};
   int lead = 0;
 
-  __device__ __forceinline__ PackedRow(const Call<T>& call, std::int64_t row) : call(call) {
+  __device__ __forceinline__ PackedRow(const NormArguments<T>& call, std::int64_t row)
+      : call(call) {
     call.lines.rows.offsets(row, at);
     lead = lead_of<width>(call.x + at[norm_lines::row_x]);
   }
@@ -110,7 +111,7 @@ struct PackedRow {
 
 /// Loads a pack of gamma or beta from element `begin` on, at an aligned address.
 template <class T, class W = Accumulator<T>>
-__device__ __forceinline__ Pack<W, vector_width<T>> wide_weights(const Call<T>& call,
+__device__ __forceinline__ Pack<W, vector_width<T>> wide_weights(const NormArguments<T>& call,
                                                                  const void* weights,
                                                                  std::int64_t begin, W otherwise) {
   constexpr int width = vector_width<T>;

@@ -55,8 +55,8 @@ __device__ __forceinline__ int elements_of(int left, int lanes, int packs) {
 /// Moments are about the mean of the lanes' first packs, at least an eighth of the part's elements,
 /// so this center differs from the part's mean by at most 2.7 standard deviations, which the
 /// moments correct. values(p) returns the thread's pack p, zeros if has(p) is false.
-template <int packs, int width, class W, class Call, class Has, class Values>
-__device__ __forceinline__ WarpPart<W> part_of_lanes(const Call& call, int lanes, int left,
+template <int packs, int width, class W, class Arguments, class Has, class Values>
+__device__ __forceinline__ WarpPart<W> part_of_lanes(const Arguments& call, int lanes, int left,
                                                      Has&& has, Values&& values) {
   WarpPart<W> found{0, static_cast<W>(elements_of<width>(left, lanes, packs)), {}};
   if (call.layer) {
@@ -84,9 +84,9 @@ __device__ __forceinline__ WarpPart<W> part_of_lanes(const Call& call, int lanes
 }
 
 /// Returns the moments of all parts about the first part's center; bitwise the same in every warp.
-template <class Call, class W>
-__device__ __forceinline__ Moments<W> join(const Call& call, const WarpPart<W>* parts, int count,
-                                           W& center) {
+template <class Arguments, class W>
+__device__ __forceinline__ Moments<W> join(const Arguments& call, const WarpPart<W>* parts,
+                                           int count, W& center) {
   center = parts[0].center;
   Moments<W> all{};
 #pragma unroll 1
