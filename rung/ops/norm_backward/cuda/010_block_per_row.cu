@@ -31,10 +31,11 @@ struct Shared {
 template <class T>
 struct Elements {
   using W = Accumulator<T>;
-  const Call<T>& call;
+  const NormGradientArguments<T>& call;
   std::int64_t at[5] = {};
 
-  __device__ __forceinline__ Elements(const Call<T>& call, std::int64_t row) : call(call) {
+  __device__ __forceinline__ Elements(const NormGradientArguments<T>& call, std::int64_t row)
+      : call(call) {
     call.lines.rows.offsets(row, at);
   }
   __device__ __forceinline__ W x(std::int64_t i) const {
@@ -55,7 +56,7 @@ struct Elements {
 };
 
 template <class T>
-__global__ void __launch_bounds__(threads) norm_backward_statistics(Call<T> call) {
+__global__ void __launch_bounds__(threads) norm_backward_statistics(NormGradientArguments<T> call) {
   using W = Accumulator<T>;
   auto& scratch = shared<Shared<W>>();
   for (std::int64_t row = blockIdx.x; row < call.rows; row += gridDim.x) {
@@ -81,7 +82,7 @@ __global__ void __launch_bounds__(threads) norm_backward_statistics(Call<T> call
 
 /// Computes sums over rows: columns along the grid's x, chunks of rows along its y.
 template <class T>
-__global__ void __launch_bounds__(threads) norm_backward_columns(Call<T> call) {
+__global__ void __launch_bounds__(threads) norm_backward_columns(NormGradientArguments<T> call) {
   using W = Accumulator<T>;
   const std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x;
   if (i >= call.n) return;
@@ -101,7 +102,8 @@ __global__ void __launch_bounds__(threads) norm_backward_columns(Call<T> call) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads) norm_backward_block_per_row(Call<T> call) {
+__global__ void __launch_bounds__(threads)
+    norm_backward_block_per_row(NormGradientArguments<T> call) {
   using W = Accumulator<T>;
   auto& scratch = shared<Shared<W>>();
   for (std::int64_t row = blockIdx.x; row < call.rows; row += gridDim.x) {
@@ -141,7 +143,7 @@ void run(const NormBackward::Args& args, Context& context) {
   constexpr std::int64_t max_blocks = 0x7fffffff;
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     using W = Accumulator<T>;
-    Call<T> call = call_of<T>(args);
+    NormGradientArguments<T> call = call_of<T>(args);
     call.chunks = chunks_of(call.rows);
     const std::int64_t sums = wants_sums(args) ? 2 * call.chunks * call.n : 0;
     const auto bytes = static_cast<std::size_t>(sums) * sizeof(W) +

@@ -34,7 +34,8 @@ struct Shared {
 };
 
 template <class T>
-__global__ void __launch_bounds__(max_threads) norm_backward_registers(Call<T> call) {
+__global__ void __launch_bounds__(max_threads)
+    norm_backward_registers(NormGradientArguments<T> call) {
   start_dependent();
   using W = Accumulator<T>;
   constexpr int w = vector_width<T>;
@@ -172,7 +173,7 @@ Work work(const NormBackward::Args& args, const Context& context) {
 void run(const NormBackward::Args& args, Context& context) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     using W = Accumulator<T>;
-    Call<T> call = call_of<T>(args);
+    NormGradientArguments<T> call = call_of<T>(args);
     const RowBlock block = block_of(args);
     const std::size_t shared_bytes = sizeof(Shared<W>);
     const std::int64_t resident = resident_blocks(context, norm_backward_registers<T>,

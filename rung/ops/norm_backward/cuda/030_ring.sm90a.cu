@@ -44,7 +44,7 @@ template <class T, bool whole>
 struct TeamRows {
   using W = Accumulator<T>;
   static constexpr int width = vector_width<T>;
-  const Call<T>& call;
+  const NormGradientArguments<T>& call;
   int row_packs;
   Pack<T, width>* rows;  // x and dy of each stage
   ptx::MemoryBarrier* full;
@@ -97,7 +97,8 @@ __device__ __forceinline__ int threads_of_block() {
 
 /// Copies gamma to shared memory in its own type; ones if there is none.
 template <class T>
-__device__ __forceinline__ void copy_gamma(const Call<T>& call, unsigned char* to) {
+__device__ __forceinline__ void copy_gamma(const NormGradientArguments<T>& call,
+                                           unsigned char* to) {
   using W = Accumulator<T>;
   const int n = static_cast<int>(call.n);
   for (int i = thread_of_block(); i < n; i += threads_of_block()) {
@@ -167,7 +168,7 @@ struct RingPlan {
 };
 
 template <class T>
-inline RingPlan plan_of(const Call<T>& call, const Context& context) {
+inline RingPlan plan_of(const NormGradientArguments<T>& call, const Context& context) {
   using W = Accumulator<T>;
   const auto n = static_cast<std::size_t>(call.n);
   RingPlan plan{};
@@ -205,7 +206,8 @@ inline RingPlan plan_of(const Call<T>& call, const Context& context) {
 constexpr std::int64_t rows_a_chunk = 8;
 
 template <class T, bool whole>
-__global__ void __launch_bounds__(ring_threads, 1) norm_backward_ring(Call<T> call, int stages) {
+__global__ void __launch_bounds__(ring_threads, 1)
+    norm_backward_ring(NormGradientArguments<T> call, int stages) {
   using W = Accumulator<T>;
   constexpr int width = vector_width<T>;
   constexpr int packs = kept_packs<T>;
@@ -350,7 +352,7 @@ Work work(const NormBackward::Args& args, const Context& context) {
 
 void run(const NormBackward::Args& args, Context& context) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
-    Call<T> call = call_of<T>(args);
+    NormGradientArguments<T> call = call_of<T>(args);
     const RingPlan plan = plan_of(call, context);
     call.chunks = blocks_of(call.rows, plan.teams, context);
     if (wants_sums(args)) {

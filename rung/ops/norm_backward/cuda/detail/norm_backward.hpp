@@ -24,7 +24,7 @@ using norm_cuda::SumFactors;
 
 /// Kernel arguments. Absent tensors are null.
 template <class T_>
-struct Call {
+struct NormGradientArguments {
   using T = T_;
   using Wide = Accumulator<T>;
 
@@ -50,9 +50,9 @@ struct Call {
 };
 
 template <class T>
-Call<T> call_of(const NormBackward::Args& args) {
+NormGradientArguments<T> call_of(const NormBackward::Args& args) {
   using Wide = Accumulator<T>;
-  Call<T> call{};
+  NormGradientArguments<T> call{};
   call.lines = NormBackward::lines_of(args);
   call.rows = call.lines.rows.size();
   call.n = call.lines.columns.size();
@@ -78,7 +78,7 @@ inline bool wants_sums(const NormBackward::Args& args) {
 }
 
 template <class T, class W = Accumulator<T>>
-__device__ __forceinline__ W gamma_at(const Call<T>& call, std::int64_t at) {
+__device__ __forceinline__ W gamma_at(const NormGradientArguments<T>& call, std::int64_t at) {
   if (call.gamma == nullptr) return W{1};
   if (call.wide_gamma) return static_cast<const W*>(call.gamma)[at];
   return convert<W>(static_cast<const T*>(call.gamma)[at]);
@@ -87,14 +87,15 @@ __device__ __forceinline__ W gamma_at(const Call<T>& call, std::int64_t at) {
 /// Returns the scale of a row from the given mean and rstd at these offsets. rstd is 0 if the
 /// squares of the row overflow; x - mean may then overflow, too, so the mean is replaced by 0.
 template <class T, class W = Accumulator<T>>
-__device__ __forceinline__ Scale<W> given_scale(const Call<T>& call, std::int64_t mean_at,
-                                                std::int64_t rstd_at) {
+__device__ __forceinline__ Scale<W> given_scale(const NormGradientArguments<T>& call,
+                                                std::int64_t mean_at, std::int64_t rstd_at) {
   const W rstd = call.rstd[rstd_at];
   const W mean = call.mean != nullptr && rstd != 0 ? call.mean[mean_at] : W{0};
   return {mean, rstd, W{0}};
 }
 template <class T, class W = Accumulator<T>>
-__device__ __forceinline__ Scale<W> given_scale(const Call<T>& call, const std::int64_t (&at)[5]) {
+__device__ __forceinline__ Scale<W> given_scale(const NormGradientArguments<T>& call,
+                                                const std::int64_t (&at)[5]) {
   return given_scale(call, at[NormBackward::row_mean], at[NormBackward::row_rstd]);
 }
 
@@ -124,7 +125,7 @@ struct FinishShared {
 /// thread adds up the warps' results in order.
 template <class T>
 __global__ void __launch_bounds__(finish_threads)
-    norm_backward_finish(const __grid_constant__ Call<T> call, int columns) {
+    norm_backward_finish(const __grid_constant__ NormGradientArguments<T> call, int columns) {
   start_dependent();
   using W = Accumulator<T>;
   auto& scratch = shared<FinishShared<W>>();
@@ -175,7 +176,7 @@ inline int finish_columns(double chunks, std::int64_t n) {
 
 /// Launches the final kernel. `dependent`: the preceding kernel begins with start_dependent().
 template <class T>
-void launch_finish(Context& context, const Call<T>& call, bool dependent = false) {
+void launch_finish(Context& context, const NormGradientArguments<T>& call, bool dependent = false) {
   const int columns = finish_columns(static_cast<double>(call.chunks), call.n);
   launch(context,
          {.grid = ceil_div(call.n, std::int64_t{columns}),

@@ -53,14 +53,14 @@ struct SplitShared {
 template <class T>
 struct Share {
   using W = Accumulator<T>;
-  const Call<T>& call;
+  const NormGradientArguments<T>& call;
   SplitShared<W>& scratch;
   std::int64_t first;  // row
   std::int64_t begin;  // column
   std::int64_t end;
   int rows;
 
-  __device__ __forceinline__ Share(const Call<T>& call, const Spans<W>& spans,
+  __device__ __forceinline__ Share(const NormGradientArguments<T>& call, const Spans<W>& spans,
                                    SplitShared<W>& scratch, std::int64_t share)
       : call(call),
         scratch(scratch),
@@ -128,8 +128,9 @@ __device__ __forceinline__ Means<W> meet(Means<W> (&values)[rows_a_share],
 /// Stores mean and rstd of the unit's rows in shared memory: the given ones, or those combined from
 /// all spans. Called by all threads.
 template <class T, class W = Accumulator<T>>
-__device__ __forceinline__ void find_scales(const Call<T>& call, const Spans<W>& spans,
-                                            const Share<T>& share, SplitShared<W>& scratch) {
+__device__ __forceinline__ void find_scales(const NormGradientArguments<T>& call,
+                                            const Spans<W>& spans, const Share<T>& share,
+                                            SplitShared<W>& scratch) {
   const int warp = static_cast<int>(threadIdx.x) / warp_size;
   const int lane = lane_of_thread();
   if (warp < share.rows) {
@@ -163,7 +164,8 @@ __device__ __forceinline__ void find_scales(const Call<T>& call, const Spans<W>&
 
 template <class T, class W = Accumulator<T>>
 __global__ void __launch_bounds__(threads)
-    norm_backward_span_moments(const __grid_constant__ Call<T> call, Spans<W> spans) {
+    norm_backward_span_moments(const __grid_constant__ NormGradientArguments<T> call,
+                               Spans<W> spans) {
   start_dependent();
   auto& scratch = shared<SplitShared<W>>();
   const int warp = static_cast<int>(threadIdx.x) / warp_size;
@@ -201,7 +203,7 @@ __global__ void __launch_bounds__(threads)
 
 template <class T, class W = Accumulator<T>>
 __global__ void __launch_bounds__(threads)
-    norm_backward_span_sums(const __grid_constant__ Call<T> call, Spans<W> spans) {
+    norm_backward_span_sums(const __grid_constant__ NormGradientArguments<T> call, Spans<W> spans) {
   start_dependent();
   auto& scratch = shared<SplitShared<W>>();
   const int warp = static_cast<int>(threadIdx.x) / warp_size;
@@ -237,7 +239,8 @@ __global__ void __launch_bounds__(threads)
 
 template <class T, class W = Accumulator<T>>
 __global__ void __launch_bounds__(threads)
-    norm_backward_split_rows(const __grid_constant__ Call<T> call, Spans<W> spans) {
+    norm_backward_split_rows(const __grid_constant__ NormGradientArguments<T> call,
+                             Spans<W> spans) {
   start_dependent();
   auto& scratch = shared<SplitShared<W>>();
   const int warp = static_cast<int>(threadIdx.x) / warp_size;
@@ -302,7 +305,7 @@ void run(const NormBackward::Args& args, Context& context) {
   constexpr std::int64_t max_blocks = 0xffff;
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     using W = Accumulator<T>;
-    Call<T> call = call_of<T>(args);
+    NormGradientArguments<T> call = call_of<T>(args);
     const RowSpans plan = spans_of(call.rows, call.n, context);
     call.chunks = plan.groups;
     const std::int64_t sums = wants_sums(args) ? 2 * call.chunks * call.n : 0;

@@ -86,12 +86,12 @@ template <class T, int kept>
 struct Weights {
   using W = Accumulator<T>;
   static constexpr bool in_registers = kept <= some;
-  const Call<T>& call;
+  const NormGradientArguments<T>& call;
   int lane;
   int lanes;
   W of_column[in_registers ? kept : 1];
 
-  __device__ __forceinline__ Weights(const Call<T>& call, const RowChunks& chunks)
+  __device__ __forceinline__ Weights(const NormGradientArguments<T>& call, const RowChunks& chunks)
       : call(call), lane(static_cast<int>(threadIdx.x) % chunks.lanes), lanes(chunks.lanes) {
     if constexpr (in_registers) {
 #pragma unroll
@@ -108,8 +108,9 @@ struct Weights {
 };
 
 template <int kept, class T, class W = Accumulator<T>>
-__device__ __forceinline__ Scale<W> scale_of(const Call<T>& call, const StagedRow<T, kept>& row,
-                                             std::int64_t index, bool exists, Shared<W>& scratch) {
+__device__ __forceinline__ Scale<W> scale_of(const NormGradientArguments<T>& call,
+                                             const StagedRow<T, kept>& row, std::int64_t index,
+                                             bool exists, Shared<W>& scratch) {
   if (call.rstd != nullptr) {
     if (!exists) return Scale<W>{};
     const auto& strides = call.lines.rows.strides;  // rows have one axis
@@ -138,8 +139,9 @@ __device__ __forceinline__ Scale<W> scale_of(const Call<T>& call, const StagedRo
 /// Writes the block's sums: reduces lanes of a warp with the same columns by shuffles, then adds up
 /// warps, or groups of warps that share a row, in order. `memory` is free for reuse.
 template <int kept, class T, class W = Accumulator<T>>
-__device__ __forceinline__ void write_sums(const Call<T>& call, const RowChunks& chunks, W* memory,
-                                           W (&dgamma)[kept], W (&dbeta)[kept]) {
+__device__ __forceinline__ void write_sums(const NormGradientArguments<T>& call,
+                                           const RowChunks& chunks, W* memory, W (&dgamma)[kept],
+                                           W (&dbeta)[kept]) {
   const int thread = static_cast<int>(threadIdx.x);
   const int together = larger(chunks.lanes, warp_size);
   const int parts = static_cast<int>(blockDim.x) / together;
@@ -167,7 +169,8 @@ __device__ __forceinline__ void write_sums(const Call<T>& call, const RowChunks&
 
 template <int kept, int most_threads, class T>
 __global__ void __launch_bounds__(most_threads, kept == some ? 2 : 1)
-    norm_backward_staged_rows(const __grid_constant__ Call<T> call, RowChunks chunks) {
+    norm_backward_staged_rows(const __grid_constant__ NormGradientArguments<T> call,
+                              RowChunks chunks) {
   start_dependent();
   using W = Accumulator<T>;
   auto& scratch = shared<Shared<W>>();
@@ -311,7 +314,7 @@ Work work(const NormBackward::Args& args, const Context& context) {
 }
 
 template <int kept, int most_threads, class T>
-void launch_staged(Context& context, Call<T> call, const Plan& plan) {
+void launch_staged(Context& context, NormGradientArguments<T> call, const Plan& plan) {
   using W = Accumulator<T>;
   auto* const kernel = norm_backward_staged_rows<kept, most_threads, T>;
   call.chunks =
@@ -331,7 +334,7 @@ void launch_staged(Context& context, Call<T> call, const Plan& plan) {
 
 void run(const NormBackward::Args& args, Context& context) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
-    const Call<T> call = call_of<T>(args);
+    const NormGradientArguments<T> call = call_of<T>(args);
     const Plan plan = plan_of(args, context);
     if (plan.kept == few) return launch_staged<few, threads>(context, call, plan);
     if (plan.kept == some) return launch_staged<some, threads>(context, call, plan);

@@ -48,7 +48,7 @@ __device__ __forceinline__ Moments<W> meet(Moments<W> value, AdjacentShared<W>& 
 
 template <class T>
 __global__ void __launch_bounds__(warp_size* warps)
-    norm_backward_adjacent_rows(const __grid_constant__ Call<T> call) {
+    norm_backward_adjacent_rows(const __grid_constant__ NormGradientArguments<T> call) {
   start_dependent();
   using W = Accumulator<T>;
   auto& scratch = shared<AdjacentShared<W>>();
@@ -195,7 +195,7 @@ void run(const NormBackward::Args& args, Context& context) {
   constexpr std::int64_t max_blocks = 0x7fffffff;
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     using W = Accumulator<T>;
-    Call<T> call = call_of<T>(args);
+    NormGradientArguments<T> call = call_of<T>(args);
     const bool sums = wants_sums(args);
     const std::size_t shared_bytes = shared_bytes_of<W>(call.n, sums);
     call.chunks = smaller(max_blocks, blocks_of(call.rows, call.n, sums));
