@@ -56,32 +56,35 @@ __global__ void __launch_bounds__(usual_threads, 2)
       [&] { cluster_begin(packets); });
 }
 
-struct Plan {
+struct RowCluster {
   int blocks = 2;  // per cluster
   int packs = 1;   // per block
   int threads = usual_threads;
   std::size_t shared_bytes = sizeof(Packets);
   bool fits = true;
 };
-/// Returns the plan with the fewest blocks that hold a row, two blocks per SM.
+/// Returns the cluster with the fewest blocks that hold a row, two blocks per SM.
 template <class T>
-Plan plan_of(const Softmax::Args& args) {
+RowCluster cluster_of(const Softmax::Args& args) {
   const std::int64_t packs = packs_of_row<T>(args);
-  Plan plan;
+  RowCluster cluster;
   const auto fits = [&] {
-    return packs <= std::int64_t{plan.blocks} * plan.threads * packs_per_thread;
+    return packs <= std::int64_t{cluster.blocks} * cluster.threads * packs_per_thread;
   };
-  while (!fits() && plan.blocks < max_blocks_per_cluster) plan.blocks *= 2;
-  if (plan.fits = fits(); !plan.fits) return plan;
+  while (!fits() && cluster.blocks < max_blocks_per_cluster) cluster.blocks *= 2;
+  if (cluster.fits = fits(); !cluster.fits) return cluster;
   const auto up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
-  plan.packs = static_cast<int>(up(packs, plan.blocks));
-  const auto warps = static_cast<int>(up(plan.packs, std::int64_t{packs_per_thread} * warp_size));
-  plan.threads = larger(warps, 1) * warp_size;
-  const auto rounds = up(plan.packs, plan.threads) - registers;  // per thread, in shared memory
+  cluster.packs = static_cast<int>(up(packs, cluster.blocks));
+  const auto warps =
+      static_cast<int>(up(cluster.packs, std::int64_t{packs_per_thread} * warp_size));
+  cluster.threads = larger(warps, 1) * warp_size;
+  const auto rounds =
+      up(cluster.packs, cluster.threads) - registers;  // per thread, in shared memory
   if (rounds > 0) {
-    plan.shared_bytes += static_cast<std::size_t>(rounds * plan.threads) * sizeof(PackedWords);
+    cluster.shared_bytes +=
+        static_cast<std::size_t>(rounds * cluster.threads) * sizeof(PackedWords);
   }
-  return plan;
+  return cluster;
 }
 
 Support supports(const Softmax::Args& args, const Context& context) {
@@ -93,33 +96,33 @@ Support supports(const Softmax::Args& args, const Context& context) {
   constexpr std::int64_t max_rows = 0x7fffffff / max_blocks_per_cluster;
   if (args.count() > max_rows) return unsupported("more rows than a grid has clusters");
   const bool fits =
-      visit<float, f16, bf16>(args.x.dtype, [&]<class T>() { return plan_of<T>(args).fits; });
+      visit<float, f16, bf16>(args.x.dtype, [&]<class T>() { return cluster_of<T>(args).fits; });
   return fits ? supported : unsupported("the row exceeds a cluster's registers");
 }
 
 Work work(const Softmax::Args& args, const Context&) {
-  const Plan plan =
-      visit<float, f16, bf16>(args.x.dtype, [&]<class T>() { return plan_of<T>(args); });
-  return block_work(args.count() * plan.blocks, plan.threads, 1,
+  const RowCluster cluster =
+      visit<float, f16, bf16>(args.x.dtype, [&]<class T>() { return cluster_of<T>(args); });
+  return block_work(args.count() * cluster.blocks, cluster.threads, 1,
                     pack_path(args.length(), args.x.dtype), 64);
 }
 
 void run(const Softmax::Args& args, Context& context) {
   visit<float, f16, bf16>(args.x.dtype, [&]<class T>() {
-    const Plan plan = plan_of<T>(args);
-    const LaunchShape shape{.grid = args.count() * plan.blocks,
-                            .block = plan.threads,
-                            .shared_bytes = plan.shared_bytes,
-                            .cluster = plan.blocks,
+    const RowCluster cluster = cluster_of<T>(args);
+    const LaunchShape shape{.grid = args.count() * cluster.blocks,
+                            .block = cluster.threads,
+                            .shared_bytes = cluster.shared_bytes,
+                            .cluster = cluster.blocks,
                             .dependent = can_depend(context)};
     const bool regular = is_regular<T, T>(args);
     const bool whole =
-        packs_of_row<T>(args) == std::int64_t{plan.blocks} * plan.threads * packs_per_thread;
+        packs_of_row<T>(args) == std::int64_t{cluster.blocks} * cluster.threads * packs_per_thread;
     launch(context, shape,
            !regular ? softmax_cluster_rows<T, RowKind::ragged>
            : whole  ? softmax_cluster_rows<T, RowKind::whole>
                     : softmax_cluster_rows<T, RowKind::regular>,
-           args.rows, call_of<T, T>(args), plan.packs);
+           args.rows, call_of<T, T>(args), cluster.packs);
   });
 }
 

@@ -169,40 +169,40 @@ Support supports(const Softmax::Args& args, const Context&) {
 }
 
 /// Launch geometry: threads across columns, one pack each, reduced if blocks cannot fill the GPU.
-struct Plan {
+struct ColumnGrid {
   int across = max_across;
   std::int64_t columns = 0;  // per block
   std::int64_t blocks = 0;
 };
-Plan plan_of(const Softmax::Args& args, const Context& context) {
+ColumnGrid grid_of(const Softmax::Args& args, const Context& context) {
   constexpr int min_across = 4;
   const auto width = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
   const std::int64_t run = larger(args.rows.run(), std::int64_t{1});
-  Plan plan;
-  for (;; plan.across /= 2) {
-    plan.columns = plan.across * width;
-    plan.blocks = args.count() / run * ceil_div(run, plan.columns);
-    const bool enough = 4 * plan.blocks >= 3 * context.info().sms;
-    if (enough || plan.across <= min_across) return plan;
+  ColumnGrid grid;
+  for (;; grid.across /= 2) {
+    grid.columns = grid.across * width;
+    grid.blocks = args.count() / run * ceil_div(run, grid.columns);
+    const bool enough = 4 * grid.blocks >= 3 * context.info().sms;
+    if (enough || grid.across <= min_across) return grid;
   }
 }
 
 Work work(const Softmax::Args& args, const Context& context) {
-  const Plan plan = plan_of(args, context);
-  return block_work(plan.blocks, columns_block_threads,
-                    ceil_div(args.length(), deep * columns_block_threads / plan.across), "", 64);
+  const ColumnGrid grid = grid_of(args, context);
+  return block_work(grid.blocks, columns_block_threads,
+                    ceil_div(args.length(), deep * columns_block_threads / grid.across), "", 64);
 }
 
 void run(const Softmax::Args& args, Context& context) {
   constexpr std::int64_t max_blocks = 0x7fffffff;
   if (args.empty()) return;
-  const Plan plan = plan_of(args, context);
+  const ColumnGrid grid = grid_of(args, context);
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     launch(context,
-           {.grid = smaller(plan.blocks, max_blocks),
-            .block = {plan.across, columns_block_threads / plan.across},
+           {.grid = smaller(grid.blocks, max_blocks),
+            .block = {grid.across, columns_block_threads / grid.across},
             .shared_bytes = sizeof(ColumnsShared<T>)},
-           softmax_wide_columns<T>, args.rows, call_of<T, T>(args), args.rows.run(), plan.blocks);
+           softmax_wide_columns<T>, args.rows, call_of<T, T>(args), args.rows.run(), grid.blocks);
   });
 }
 
