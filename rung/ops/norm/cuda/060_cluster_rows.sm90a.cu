@@ -251,57 +251,59 @@ Support supports(const Norm::Args& args, const Context& context) {
 
 /// Launch geometry: threads per block, blocks per cluster and stages. 16-bit rows use half of the
 /// threads if they fit, in more blocks with deeper rings.
-struct Plan {
+struct RingCluster {
   std::int64_t blocks = 2;
   int threads = cluster_threads;  // at most
   RingShape shape{};
 };
-Plan plan_of(const Norm::Args& args) {
-  Plan plan;
+RingCluster cluster_of(const Norm::Args& args) {
+  RingCluster cluster;
   const std::int64_t packs = packs_of(args);
-  const auto most = [&] { return std::int64_t{plan.threads} * cluster_packs; };
-  if (size_of(args.x.dtype) == 2 && packs <= max_blocks * most() / 2) plan.threads /= 2;
-  while (plan.blocks * most() < packs) plan.blocks *= 2;
-  plan.shape.stages = plan.threads < cluster_threads ? 4 : plan.blocks == max_blocks ? 2 : 3;
-  plan.shape.part = static_cast<int>(larger(ceil_div(packs, plan.blocks), std::int64_t{1}));
-  plan.threads = static_cast<int>(
-      round_up(ceil_div(std::int64_t{plan.shape.part}, std::int64_t{cluster_packs}), 32));
-  return plan;
+  const auto most = [&] { return std::int64_t{cluster.threads} * cluster_packs; };
+  if (size_of(args.x.dtype) == 2 && packs <= max_blocks * most() / 2) cluster.threads /= 2;
+  while (cluster.blocks * most() < packs) cluster.blocks *= 2;
+  cluster.shape.stages = cluster.threads < cluster_threads ? 4
+                         : cluster.blocks == max_blocks    ? 2
+                                                           : 3;
+  cluster.shape.part = static_cast<int>(larger(ceil_div(packs, cluster.blocks), std::int64_t{1}));
+  cluster.threads = static_cast<int>(
+      round_up(ceil_div(std::int64_t{cluster.shape.part}, std::int64_t{cluster_packs}), 32));
+  return cluster;
 }
 
 Work work(const Norm::Args& args, const Context& context) {
-  const Plan plan = plan_of(args);
-  const Work rows = block_work(plan.blocks * args.rows(), plan.threads, cluster_packs,
+  const RingCluster cluster = cluster_of(args);
+  const Work rows = block_work(cluster.blocks * args.rows(), cluster.threads, cluster_packs,
                                args.residual.data == nullptr ? "" : "residual", 128);
   return in_turns(context, rows);
 }
 
 void run(const Norm::Args& args, Context& context) {
-  Plan plan = plan_of(args);
-  const std::int64_t whole_packs = plan.blocks * plan.threads * cluster_packs;
+  RingCluster cluster = cluster_of(args);
+  const std::int64_t whole_packs = cluster.blocks * cluster.threads * cluster_packs;
   const bool whole = packs_of(args) == whole_packs;
   with_call(args, [&]<class T>(const NormArguments<T>& call) {
     const auto shared_bytes = [&] {
-      return sizeof(ClusterShared<Accumulator<T>>) + static_cast<std::size_t>(plan.shape.stages) *
-                                                         static_cast<std::size_t>(plan.shape.part) *
-                                                         16;
+      return sizeof(ClusterShared<Accumulator<T>>) +
+             static_cast<std::size_t>(cluster.shape.stages) *
+                 static_cast<std::size_t>(cluster.shape.part) * 16;
     };
-    while (plan.shape.stages > 2 && shared_bytes() > context.info().shared_per_block) {
-      --plan.shape.stages;
+    while (cluster.shape.stages > 2 && shared_bytes() > context.info().shared_per_block) {
+      --cluster.shape.stages;
     }
     void (*const kernel)(NormArguments<T>, RingShape) =
         usual(call) != Usual::gamma_and_beta ? norm_cluster_rows<T, ClusterKind::any>
         : whole                              ? norm_cluster_rows<T, ClusterKind::whole>
                                              : norm_cluster_rows<T, ClusterKind::usual>;
-    const std::int64_t clusters = resident_clusters(context, kernel, plan.threads, shared_bytes(),
-                                                    static_cast<int>(plan.blocks));
+    const std::int64_t clusters = resident_clusters(
+        context, kernel, cluster.threads, shared_bytes(), static_cast<int>(cluster.blocks));
     launch(context,
-           {.grid = plan.blocks * smaller(clusters, call.rows),
-            .block = plan.threads,
+           {.grid = cluster.blocks * smaller(clusters, call.rows),
+            .block = cluster.threads,
             .shared_bytes = shared_bytes(),
-            .cluster = plan.blocks,
+            .cluster = cluster.blocks,
             .dependent = can_depend(context)},
-           kernel, call, plan.shape);
+           kernel, call, cluster.shape);
   });
 }
 
