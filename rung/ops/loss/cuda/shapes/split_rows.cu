@@ -149,11 +149,11 @@ __global__ void __launch_bounds__(threads)
 }
 
 /// Partition: spans of at least eight elements per thread, four blocks per SM.
-struct Plan {
+struct RowSplit {
   std::int64_t spans;
   std::int64_t length;
 };
-Plan plan_of(const Loss::Args& args, const Context& context) {
+RowSplit split_of(const Loss::Args& args, const Context& context) {
   constexpr std::int64_t shortest = 8 * threads;
   const std::int64_t wanted =
       ceil_div(4 * std::int64_t{context.info().sms}, larger<std::int64_t>(args.count(), 1));
@@ -164,24 +164,24 @@ Plan plan_of(const Loss::Args& args, const Context& context) {
 }
 
 Work work(const Loss::Args& args, const Context& context) {
-  const Plan plan = plan_of(args, context);
+  const RowSplit split = split_of(args, context);
   const Work spans =
-      block_work(args.count() * plan.spans, threads, ceil_div(plan.length, 4 * threads),
+      block_work(args.count() * split.spans, threads, ceil_div(split.length, 4 * threads),
                  args.contiguous() ? "" : "strided", 40);
   return with_result(args, in_launches(2, in_turns(max_blocks(context), spans)));
 }
 
 void run(const Loss::Args& args, Context& context) {
-  const Plan plan = plan_of(args, context);
-  const std::int64_t blocks = smaller(max_blocks(context), args.count() * plan.spans);
+  const RowSplit split = split_of(args, context);
+  const std::int64_t blocks = smaller(max_blocks(context), args.count() * split.spans);
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     using Sum = Accumulator<T>;
-    const auto parts = static_cast<std::size_t>(args.count() * plan.spans);
+    const auto parts = static_cast<std::size_t>(args.count() * split.spans);
     run_blocks<T>(
         args, context, blocks,
         [&](const RowLoss<T>& p) {
-          const Spans<Sum> spans{.count = plan.spans,
-                                 .length = plan.length,
+          const Spans<Sum> spans{.count = split.spans,
+                                 .length = split.length,
                                  .parts = reinterpret_cast<SpanParts<Sum>*>(p.sums + blocks + 1)};
           LaunchShape shape{
               .grid = blocks, .block = threads, .shared_bytes = sizeof(SplitShared<Sum>)};
