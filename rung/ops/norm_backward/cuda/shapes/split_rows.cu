@@ -25,7 +25,7 @@ static_assert(rows_a_share == threads / warp_size);
 
 /// Moments of a span of a row about the span's mean.
 template <class W>
-struct alignas(16) Part {
+struct alignas(16) SpanMoments {
   W center;
   Moments<W> moments;
 };
@@ -35,7 +35,7 @@ template <class W>
 struct Spans {
   std::int64_t count;
   std::int64_t length;  // a multiple of `step`
-  Part<W>* parts;
+  SpanMoments<W>* parts;
   Means<W>* means;
 };
 
@@ -140,7 +140,7 @@ __device__ __forceinline__ void find_scales(const NormGradientArguments<T>& call
     if (call.rstd != nullptr) {
       scale = given_scale(call, at);
     } else {
-      const Part<W>* const parts = spans.parts + (share.first + warp) * spans.count;
+      const SpanMoments<W>* const parts = spans.parts + (share.first + warp) * spans.count;
       const auto length = [&](std::int64_t span) {
         return static_cast<W>(smaller(spans.length, call.n - span * spans.length));
       };
@@ -151,7 +151,7 @@ __device__ __forceinline__ void find_scales(const NormGradientArguments<T>& call
       const W center = call.layer ? warp_reduce(sum, Plus{}) * call.factors.shrunk_part : W{0};
       Moments<W> moments{};  // moved from the spans' centers to the row's mean
       for (std::int64_t span = lane; span < spans.count; span += warp_size) {
-        const Part<W> part = parts[span];
+        const SpanMoments<W> part = parts[span];
         moments = AddMoments{}(
             moments, moved_by(part.moments, part.center - center, length(span), call.factors));
       }
@@ -318,7 +318,7 @@ void run(const NormBackward::Args& args, Context& context) {
     if (sums > 0) call.sums = memory + 4 * parts + 2 * means;
     const Spans<W> spans{.count = plan.count,
                          .length = plan.length,
-                         .parts = reinterpret_cast<Part<W>*>(memory),
+                         .parts = reinterpret_cast<SpanMoments<W>*>(memory),
                          .means = reinterpret_cast<Means<W>*>(memory + 4 * parts)};
     const LaunchShape shape{.grid = {plan.count, smaller(max_blocks, plan.groups)},
                             .block = threads,

@@ -224,7 +224,7 @@ __global__ void __launch_bounds__(most_threads, kept == some ? 2 : 1)
 }
 
 /// Launch plan, and the shared memory per block.
-struct Plan {
+struct StagedRowsPlan {
   RowChunks chunks;
   int kept;
   int threads;
@@ -249,10 +249,11 @@ int kept_of(int n, std::size_t element) {
   return n > 2 * few && apart <= 2 * ceil_div(n, some) ? some : few;
 }
 
-Plan plan_of(std::int64_t rows, int n, std::size_t element, bool sums, const Context& context) {
+StagedRowsPlan plan_of(std::int64_t rows, int n, std::size_t element, bool sums,
+                       const Context& context) {
   constexpr int group_bytes = 16 << 10;  // per tensor
   const std::size_t wide = larger<std::size_t>(element, 4);
-  Plan plan{};
+  StagedRowsPlan plan{};
   plan.kept = kept_of(n, element);
   plan.threads = threads;
   if (plan.kept > some) {
@@ -278,7 +279,7 @@ Plan plan_of(std::int64_t rows, int n, std::size_t element, bool sums, const Con
   return plan;
 }
 
-Plan plan_of(const NormBackward::Args& args, const Context& context) {
+StagedRowsPlan plan_of(const NormBackward::Args& args, const Context& context) {
   const NormBackward::Lines lines = NormBackward::lines_of(args);
   return plan_of(lines.rows.size(), static_cast<int>(lines.columns.size()), size_of(args.x.dtype),
                  wants_sums(args), context);
@@ -303,7 +304,7 @@ Support supports(const NormBackward::Args& args, const Context& context) {
 }
 
 Work work(const NormBackward::Args& args, const Context& context) {
-  const Plan plan = plan_of(args, context);
+  const StagedRowsPlan plan = plan_of(args, context);
   const int trips = ceil_div(plan.chunks.group * plan.chunks.lanes, plan.threads) * plan.kept;
   const Work groups = block_work(plan.chunks.blocks(), plan.threads, trips,
                                  plan.kept > some   ? "many"
@@ -314,7 +315,7 @@ Work work(const NormBackward::Args& args, const Context& context) {
 }
 
 template <int kept, int most_threads, class T>
-void launch_staged(Context& context, NormGradientArguments<T> call, const Plan& plan) {
+void launch_staged(Context& context, NormGradientArguments<T> call, const StagedRowsPlan& plan) {
   using W = Accumulator<T>;
   auto* const kernel = norm_backward_staged_rows<kept, most_threads, T>;
   call.chunks =
@@ -335,7 +336,7 @@ void launch_staged(Context& context, NormGradientArguments<T> call, const Plan& 
 void run(const NormBackward::Args& args, Context& context) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     const NormGradientArguments<T> call = call_of<T>(args);
-    const Plan plan = plan_of(args, context);
+    const StagedRowsPlan plan = plan_of(args, context);
     if (plan.kept == few) return launch_staged<few, threads>(context, call, plan);
     if (plan.kept == some) return launch_staged<some, threads>(context, call, plan);
     launch_staged<many<T>, max_threads>(context, call, plan);
