@@ -30,7 +30,7 @@ constexpr std::int64_t stage_bytes = 40 << 10;  // target for x per tile
 
 /// Tile of y that a block computes at a time, and its staged part of x: a line of `pitch` elements
 /// for each channel, row of x and phase; phase i has columns i, i + stride, ...
-struct Tile {
+struct StagedTile {
   int rows, columns, pieces;  // of y; a piece is `pixels` pixels of a row
   int height, phases, pitch;
   int groups;  // groups of filters
@@ -123,7 +123,7 @@ __device__ __forceinline__ void store_piece(const Layer<T>& p, const float (&sum
 /// Stages the part of image n that a tile reads, from row h0 and column v0 of x on, with zeros
 /// around the image. A thread keeps its columns and has `at_once` loads in flight.
 template <class T>
-__device__ __forceinline__ void stage(const Layer<T>& p, const Tile& tile, float* image,
+__device__ __forceinline__ void stage(const Layer<T>& p, const StagedTile& tile, float* image,
                                       std::int64_t n, std::int64_t h0, std::int64_t v0) {
   constexpr int at_once = 8;
   const ConvAxis& rows = p.geometry.axis[1];
@@ -159,7 +159,8 @@ __device__ __forceinline__ void stage(const Layer<T>& p, const Tile& tile, float
 
 template <class T, int Filters>
 __global__ void __launch_bounds__(max_threads, 3)
-    conv_small_channels(const __grid_constant__ Layer<T> p, const __grid_constant__ Tile tile) {
+    conv_small_channels(const __grid_constant__ Layer<T> p,
+                        const __grid_constant__ StagedTile tile) {
   const ConvAxis& rows = p.geometry.axis[1];
   const ConvAxis& columns = p.geometry.axis[2];
   const int channels = static_cast<int>(p.geometry.channels);
@@ -242,11 +243,11 @@ std::int64_t weight_bytes(const ConvGeometry& g) {
   return 4 * g.channels * g.taps() * round_up(g.filters, std::int64_t{thread_filters(g)});
 }
 
-std::int64_t image_bytes(const ConvGeometry& g, const Tile& tile) {
+std::int64_t image_bytes(const ConvGeometry& g, const StagedTile& tile) {
   return std::int64_t{4} * g.channels * tile.height * tile.phases * tile.pitch;
 }
 
-void set_rows(Tile& tile, const ConvGeometry& g, std::int64_t rows) {
+void set_rows(StagedTile& tile, const ConvGeometry& g, std::int64_t rows) {
   const ConvAxis& axis = g.axis[1];
   tile.bands = ceil_div(axis.out, rows);
   tile.rows = static_cast<int>(ceil_div(axis.out, tile.bands));
@@ -257,14 +258,14 @@ void set_rows(Tile& tile, const ConvGeometry& g, std::int64_t rows) {
 
 /// Returns the number of items of a tile, each one piece of a row for one group of filters. Threads
 /// compute them in rounds.
-std::int64_t items_of(const Tile& tile) {
+std::int64_t items_of(const StagedTile& tile) {
   return tile.groups * std::int64_t{tile.rows} * tile.pieces;
 }
 
 /// Returns the tile with the most rows that fits in shared memory and leaves four tiles per SM.
-Tile tile_of(const ConvGeometry& g, const Context& context) {
+StagedTile tile_of(const ConvGeometry& g, const Context& context) {
   const ConvAxis& axis = g.axis[2];
-  Tile tile{};
+  StagedTile tile{};
   tile.groups = static_cast<int>(ceil_div(g.filters, std::int64_t{thread_filters(g)}));
   tile.pieces = static_cast<int>(
       ceil_div(ceil_div(axis.out, ceil_div(axis.out, max_columns)), std::int64_t{pixels}));
@@ -284,7 +285,7 @@ Tile tile_of(const ConvGeometry& g, const Context& context) {
 }
 
 /// Returns the threads per block: fewer than max_threads if many would idle in the last round.
-int threads_of(const Tile& tile) {
+int threads_of(const StagedTile& tile) {
   const std::int64_t items = items_of(tile);
   int best = max_threads;
   for (int threads = max_threads; threads >= 96; threads -= 32) {
@@ -295,7 +296,7 @@ int threads_of(const Tile& tile) {
   return best;
 }
 
-std::int64_t blocks_of(const Tile& tile, const Context& context) {
+std::int64_t blocks_of(const StagedTile& tile, const Context& context) {
   return smaller(tile.tasks, std::int64_t{16} * context.info().sms);
 }
 
@@ -323,7 +324,7 @@ Support conv_cuda::supports_small_channels(const Conv::Args& args, const Context
 /// Returns the facts of a layer. A block loops over tiles, and each of its threads over items.
 Work conv_cuda::small_channels_facts(const Conv::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
-  const Tile tile = tile_of(g, context);
+  const StagedTile tile = tile_of(g, context);
   const std::int64_t threads = threads_of(tile), blocks = blocks_of(tile, context);
   const std::int64_t items = ceil_div(items_of(tile), threads);
   const std::int64_t products = thread_filters(g) * pixels * g.channels * g.taps();
@@ -339,7 +340,7 @@ Work conv_cuda::small_channels_facts(const Conv::Args& args, const Context& cont
 
 void conv_cuda::run_small_channels(const Conv::Args& args, Context& context) {
   const ConvGeometry& g = args.geometry;
-  const Tile tile = tile_of(g, context);
+  const StagedTile tile = tile_of(g, context);
   const auto shared = static_cast<std::size_t>(weight_bytes(g) + image_bytes(g, tile));
   visit<float, f16, bf16>(args.x.dtype, [&]<class T>() {
     const LaunchShape shape{
