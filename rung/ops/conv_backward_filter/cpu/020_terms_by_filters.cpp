@@ -114,10 +114,10 @@ class Product {
  private:
   static constexpr int columns = panel_columns<T>;
 
-  struct Block {
+  struct TermBlock {
     std::int64_t group, filter, filters, term, terms;
   };
-  [[nodiscard]] Block block_of(std::int64_t index) const {
+  [[nodiscard]] TermBlock block_of(std::int64_t index) const {
     const std::int64_t term = index % term_blocks_ * terms_;
     const std::int64_t filter = index / term_blocks_ % filter_blocks_ * columns;
     return {index / term_blocks_ / filter_blocks_, filter,
@@ -126,7 +126,7 @@ class Product {
   }
 
   void sum_slice(std::int64_t index, std::int64_t slice, T* rows, T* panel, T* sums) const {
-    const Block block = block_of(index);
+    const TermBlock block = block_of(index);
     const In* image =
         static_cast<const In*>(args_.x.data) + block.group * g_.q * args_.x.strides[1];
     const In* dy = static_cast<const In*>(args_.dy.data) +
@@ -163,7 +163,7 @@ class Product {
   }
 
   /// Gathers rows[pixel][term] from contiguous channels, with terms in the order t0 t1 t2 q.
-  void gather_pixels(const In* image, const Run* runs, int run_count, const Block& block,
+  void gather_pixels(const In* image, const Run* runs, int run_count, const TermBlock& block,
                      T* rows) const {
     for (std::int64_t at = 0; at < block.terms;) {
       const auto [q, t] = term_at(g_, block.term + at, false);
@@ -199,7 +199,7 @@ class Product {
 
   /// Adds the sums of a block's slices in order, and stores them to dw.
   void write(std::int64_t index, T* sums) const {
-    const Block block = block_of(index);
+    const TermBlock block = block_of(index);
     add_slices(sums, block.terms * columns, slices_, terms_ * columns);
     const auto dw = args_.dw.view<In, 5>();
     for (std::int64_t i = 0; i < block.terms; ++i) {

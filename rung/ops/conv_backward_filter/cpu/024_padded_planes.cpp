@@ -135,10 +135,10 @@ class PlanesByFilters {
     return round_up(channels_ * g_.axis[0].kernel * bands_.shape().plane, 64);
   }
 
-  struct Block {
+  struct ChannelBlock {
     std::int64_t group, filter, filters, channel, channels;
   };
-  [[nodiscard]] Block block_of(std::int64_t index) const {
+  [[nodiscard]] ChannelBlock block_of(std::int64_t index) const {
     const std::int64_t channel = index % channel_blocks_ * channels_;
     const std::int64_t filter = index / channel_blocks_ % filter_blocks_ * filters_;
     return {index / channel_blocks_ / filter_blocks_, filter, std::min(filters_, g_.m - filter),
@@ -147,7 +147,7 @@ class PlanesByFilters {
 
   void sum_slice(std::int64_t index, int slice, T* panel, T* planes, const std::int64_t* places,
                  T* sums) const {
-    const Block block = block_of(index);
+    const ChannelBlock block = block_of(index);
     std::memset(sums, 0, static_cast<std::size_t>(block_sums()) * sizeof(T));
     const cpu::Range share = cpu::part_of(bands_.per_group(), slice, static_cast<int>(slices_));
     for (std::int64_t i = share.begin; i < share.end; ++i) {
@@ -161,8 +161,8 @@ class PlanesByFilters {
 
   /// Adds the products of a part of a band, whose terms are at `planes` + places[term], to the
   /// sums.
-  void add_pixels(const Block& block, const Band& band, const BandPixels& pixels, const T* planes,
-                  T* panel, const std::int64_t* places, T* sums) const {
+  void add_pixels(const ChannelBlock& block, const Band& band, const BandPixels& pixels,
+                  const T* planes, T* panel, const std::int64_t* places, T* sums) const {
     const std::int64_t pitch = bands_.shape().pitch, terms = block.channels * taps_;
     const In* dy = static_cast<const In*>(g_.y) + result_at(g_, band.n, band.o) +
                    (block.group * g_.m + block.filter) * g_.y_strides[1] +
@@ -189,7 +189,7 @@ class PlanesByFilters {
 
   /// Adds the sums of a block's slices in order, and stores them to dw.
   void write(std::int64_t index, T* sums) const {
-    const Block block = block_of(index);
+    const ChannelBlock block = block_of(index);
     add_slices(sums, block_sums(), slices_, block_sums());
     // dw is written, but Gathered::w is const.
     In* const dw = static_cast<In*>(const_cast<void*>(g_.w)) +  // NOLINT
