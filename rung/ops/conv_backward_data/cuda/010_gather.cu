@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(threads)
   using Sum = Accumulator<T>;
   const std::int64_t step = std::int64_t{gridDim.x} * threads;
   for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < count; i += step) {
-    const Place at = place_of(dx, i, channels_innermost);
+    const ElementPosition at = position_of(dx, i, channels_innermost);
     const std::int64_t group = at.c / g.group_channels();
     const std::int64_t first = group * g.group_filters();
     Sum sum = 0;

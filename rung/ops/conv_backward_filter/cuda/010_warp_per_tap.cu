@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(threads)
   const int lane = lane_of_thread();
   std::int64_t i = std::int64_t{blockIdx.x} * (threads / warp_size) + threadIdx.x / warp_size;
   for (; i < count; i += warps) {
-    const Place to = place_of(dw, i, dw.strides[1] == 1);
+    const ElementPosition to = position_of(dw, i, dw.strides[1] == 1);
     const std::int64_t c = to.n / g.group_filters() * g.group_channels() + to.c;
     Sum sum = 0;
     for (std::int64_t r = lane; r < results; r += warp_size) {

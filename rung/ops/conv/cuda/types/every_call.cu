@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(threads)
   const ConvGeometry& g = p.geometry;
   const std::int64_t step = std::int64_t{gridDim.x} * threads;
   for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < count; i += step) {
-    const Place at = place_of(p.y, i, channels_innermost);
+    const ElementPosition at = position_of(p.y, i, channels_innermost);
     const std::int64_t first = at.c / g.group_filters() * g.group_channels();
     Sum sum = 0;
     for (std::int64_t td = 0; td < g.axis[0].kernel; ++td) {

@@ -44,7 +44,7 @@ struct Layer {
 };
 
 /// Position of an element: image, channel, depth, row, column.
-struct Place {
+struct ElementPosition {
   std::int64_t n, c, d, h, w;
 };
 
@@ -60,9 +60,9 @@ __device__ __forceinline__ std::int64_t take_channel(std::int64_t& index, std::i
 /// Returns the position of element `index` of a tensor. Elements are numbered with channels
 /// innermost if these are innermost in memory, else in the order of the axes.
 template <class T>
-__device__ __forceinline__ Place place_of(const View<T, 5>& tensor, std::int64_t index,
-                                          bool channels_innermost) {
-  Place at{};
+__device__ __forceinline__ ElementPosition position_of(const View<T, 5>& tensor, std::int64_t index,
+                                                       bool channels_innermost) {
+  ElementPosition at{};
   if (channels_innermost) at.c = take_channel(index, tensor.shape[1]);
   at.w = take_axis(index, tensor.shape[4]);
   at.h = take_axis(index, tensor.shape[3]);
