@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(lanes* warps)
       kind == Pooling::max && (p.indices_i32.data != nullptr || p.indices_i64.data != nullptr);
 
   for (std::int64_t plane = blockIdx.y; plane < planes; plane += gridDim.y) {
-    Place at{};
+    OutputPosition at{};
     std::int64_t rest = plane;
     at.c = take_axis(rest, p.y.shape[1]);
     at.n = rest;

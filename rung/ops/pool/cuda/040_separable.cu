@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(threads)
   const int rows = static_cast<int>(smaller<std::int64_t>(group, all_rows - first));
   const auto place_of = [&](int r) {
     std::int64_t rest = first + r;
-    Place at{};
+    OutputPosition at{};
     at.oh = take_axis(rest, p.rows.out);
     at.c = take_axis(rest, p.y.shape[1]);
     at.n = rest;
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(threads)
   };
 
   for (int r = static_cast<int>(threadIdx.y); r < rows; r += static_cast<int>(blockDim.y)) {
-    const Place at = place_of(r);
+    const OutputPosition at = place_of(r);
     const PoolTaps taps = p.rows.taps(at.oh);
     const int row = static_cast<int>(p.rows.start(at.oh) + taps.begin * p.rows.dilation);
     const T* const from = &p.x(at.n, at.c, row, 0);
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(threads)
   __syncthreads();
 
   for (int r = static_cast<int>(threadIdx.y); r < rows; r += static_cast<int>(blockDim.y)) {
-    Place at = place_of(r);
+    OutputPosition at = place_of(r);
     for (int ow = lane; ow < static_cast<int>(p.columns.out); ow += lanes) {
       at.ow = ow;
       const PoolTaps taps = p.columns.taps(ow);

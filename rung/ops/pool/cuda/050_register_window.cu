@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(threads)
   const std::uint32_t thread = blockIdx.x * threads + threadIdx.x;
   if (thread >= count) return;
   std::uint32_t rest = thread;
-  Place at{};
+  OutputPosition at{};
   at.ow = g.width.take(rest);
   at.oh = groups.take(rest) * group;
   at.c = g.channels.take(rest);

@@ -41,7 +41,7 @@ struct Images {
 };
 
 /// Position of an output.
-struct Place {
+struct OutputPosition {
   std::int64_t n, c, oh, ow;
 };
 
@@ -107,12 +107,13 @@ __device__ __forceinline__ Accumulator<T> divisor_of(const Images<T>& p, std::in
 
 /// Stores an output after bias, activation and conversion.
 template <class T>
-__device__ __forceinline__ void finish(const Images<T>& p, const Place& at, Accumulator<T> value) {
+__device__ __forceinline__ void finish(const Images<T>& p, const OutputPosition& at,
+                                       Accumulator<T> value) {
   if (p.bias.data != nullptr) value += convert<Accumulator<T>>(p.bias(at.c));
   p.y(at.n, at.c, at.oh, at.ow) = convert<T>(activate<T>(p.activation, value));
 }
 template <class T>
-__device__ __forceinline__ void write_index(const Images<T>& p, const Place& at,
+__device__ __forceinline__ void write_index(const Images<T>& p, const OutputPosition& at,
                                             std::int64_t position) {
   if (p.indices_i64.data != nullptr) {
     p.indices_i64(at.n, at.c, at.oh, at.ow) = position;

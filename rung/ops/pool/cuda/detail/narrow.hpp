@@ -18,8 +18,8 @@ struct NarrowWindows {
   std::int64_t row_step, column_step;  // elements between taps
   bool channels_innermost;
 
-  [[nodiscard]] __device__ __forceinline__ Place place(std::uint32_t output) const {
-    Place at{};
+  [[nodiscard]] __device__ __forceinline__ OutputPosition place(std::uint32_t output) const {
+    OutputPosition at{};
     if (channels_innermost) at.c = channels.take(output);
     at.ow = width.take(output);
     at.oh = height.take(output);
@@ -32,7 +32,7 @@ struct NarrowWindows {
 /// Returns divisor_of() in 32 bits, for kinds other than weighted.
 template <Pooling kind, class Sum>
 __device__ __forceinline__ Sum narrow_divisor(const NarrowAxis& rows, const NarrowAxis& columns,
-                                              const Place& at, bool padded) {
+                                              const OutputPosition& at, bool padded) {
   if constexpr (kind != Pooling::average) return Sum(1);
   const int taps = rows.counted(static_cast<int>(at.oh), padded) *
                    columns.counted(static_cast<int>(at.ow), padded);

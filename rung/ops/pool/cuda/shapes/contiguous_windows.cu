@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(threads)
   const int lane = static_cast<int>(threadIdx.x) & (lanes - 1);
   const std::uint32_t number = (blockIdx.x * threads + threadIdx.x) / static_cast<unsigned>(lanes);
   const bool exists = number < windows;
-  const Place at = g.place(exists ? number : 0);
+  const OutputPosition at = g.place(exists ? number : 0);
   const T* const from = &p.x(at.n, at.c, at.oh * g.rows.stride, at.ow * g.columns.stride);
 
   constexpr int batch = loads<Elements>;

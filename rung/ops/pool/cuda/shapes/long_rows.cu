@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(threads)
   using Sum = Accumulator<T>;
   std::uint32_t number = blockIdx.x;
   const int first = pieces.take(number) * piece + static_cast<int>(threadIdx.x);
-  Place at{};
+  OutputPosition at{};
   at.oh = g.height.take(number);
   at.c = g.channels.take(number);
   at.n = number;

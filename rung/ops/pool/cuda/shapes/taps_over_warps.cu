@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(threads)
   const int shares = static_cast<int>(blockDim.y);
   const int channels = static_cast<int>(g.channels.value);
   std::uint32_t window = blockIdx.x;
-  Place at{};
+  OutputPosition at{};
   at.c = (chunks.take(window) * static_cast<int>(blockDim.x) + lane) * Lanes;
   at.ow = g.width.take(window);
   at.oh = g.height.take(window);

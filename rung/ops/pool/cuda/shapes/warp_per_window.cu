@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(threads) pool_warp_per_window(Images<T> p, std
   for (std::int64_t i = std::int64_t{blockIdx.x} * warps + threadIdx.x / warp_size; i < count;
        i += step) {
     std::int64_t rest = i;
-    Place at{};
+    OutputPosition at{};
     at.ow = take_axis(rest, p.columns.out);
     at.oh = take_axis(rest, p.rows.out);
     at.c = take_axis(rest, p.y.shape[1]);

@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(threads)
   const std::int64_t step = std::int64_t{gridDim.x} * threads;
   for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < count; i += step) {
     std::int64_t rest = i;
-    Place at{};
+    OutputPosition at{};
     if (channels_innermost) at.c = take_axis(rest, p.y.shape[1]);
     at.ow = take_axis(rest, p.columns.out);
     at.oh = take_axis(rest, p.rows.out);

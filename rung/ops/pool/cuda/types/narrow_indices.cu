@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(threads)
   using Sum = Accumulator<T>;
   const std::uint32_t thread = blockIdx.x * threads + threadIdx.x;
   if (thread >= count) return;
-  const Place at = g.place(thread);
+  const OutputPosition at = g.place(thread);
   const NarrowTaps rows = g.rows.taps(static_cast<int>(at.oh));
   const NarrowTaps columns = g.columns.taps(static_cast<int>(at.ow));
   const int h = g.rows.start(static_cast<int>(at.oh)) + rows.begin * g.rows.dilation;

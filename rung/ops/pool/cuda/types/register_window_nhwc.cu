@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(threads)
   constexpr int patch_rows = Stride * (group - 1) + Taps;
   std::uint32_t rest = blockIdx.x * threads + threadIdx.x;
   if (rest >= count) return;
-  Place at{};
+  OutputPosition at{};
   at.c = g.channels.take(rest);
   at.ow = g.width.take(rest);
   at.oh = groups.take(rest) * group;

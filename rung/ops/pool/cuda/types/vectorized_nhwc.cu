@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(threads)
   constexpr int lanes = vector_width<T>;
   std::uint32_t rest = blockIdx.x * threads + threadIdx.x;
   if (rest >= count) return;
-  Place at{};
+  OutputPosition at{};
   at.c = packs.take(rest) * lanes;
   at.ow = g.width.take(rest);
   at.oh = g.height.take(rest);
