@@ -25,7 +25,7 @@ constexpr int threads = 256;
 constexpr int rounds = 4;  // chunks per thread
 constexpr int tile_bytes = rounds * threads * chunk_bytes;
 
-struct Tile {
+struct StripBuffer {
   alignas(16) Byte at[tile_bytes];
 };
 
@@ -103,7 +103,7 @@ constexpr std::int64_t max_planes = 32;
 template <class T>
 __global__ void __launch_bounds__(threads) transpose_split(Strip s) {
   constexpr int size = sizeof(T);
-  Byte* kept = shared<Tile>().at;
+  Byte* kept = shared<StripBuffer>().at;
   const Piece<T> piece(s, true);
   const int end = piece.skew + piece.bytes;
   Chunk chunks[rounds];
@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(threads) transpose_split(Strip s) {
 template <class T>
 __global__ void __launch_bounds__(threads) transpose_merge(Strip s) {
   constexpr int size = sizeof(T);
-  Byte* kept = shared<Tile>().at;
+  Byte* kept = shared<StripBuffer>().at;
   const Piece<T> piece(s, false);
   const int end = piece.skew + piece.bytes;
   Unit<T> units[tile_bytes / sizeof(Unit<T>) / threads];
@@ -216,7 +216,7 @@ Work work(const Transpose::Args& args, const Context&) {
     Tiling tiles{.rows = planes,
                  .columns = piece_of<T>(planes),
                  .block = threads,
-                 .shared_bytes = sizeof(Tile)};
+                 .shared_bytes = sizeof(StripBuffer)};
     if (split) std::swap(tiles.rows, tiles.columns);
     work = tiles_work(args, tiles);
   });
@@ -242,7 +242,7 @@ void run(const Transpose::Args& args, Context& context) {
              {.grid = {ceil_div<std::int64_t>(strip.length, strip.piece),
                        smaller(max_matrices, m.matrices() - strip.first_matrix), 1},
               .block = threads,
-              .shared_bytes = sizeof(Tile)},
+              .shared_bytes = sizeof(StripBuffer)},
              split ? transpose_split<T> : transpose_merge<T>, strip);
     }
   });
