@@ -26,7 +26,7 @@ using namespace cpu::HWY_NAMESPACE;
 /// Transposes a column of tiles, or only the first `groups` times four 16-byte groups of its
 /// columns. The last tile is a full one that overlaps the previous tile.
 template <int bytes, int groups>
-HWY_INLINE void tiles_down(Block b, std::int64_t column) {
+HWY_INLINE void tiles_down(TransposeBlock b, std::int64_t column) {
   constexpr std::int64_t side = tile_side<bytes>;
   for (std::int64_t i = 0; i < b.rows; i += side) {
     const std::int64_t row = std::min(i, b.rows - side);
@@ -36,7 +36,7 @@ HWY_INLINE void tiles_down(Block b, std::int64_t column) {
 }
 
 template <int bytes>
-HWY_NOINLINE void tiles(const Block& b) {
+HWY_NOINLINE void tiles(const TransposeBlock& b) {
   constexpr std::int64_t side = tile_side<bytes>;
   constexpr std::int64_t group = 16 / bytes;
   if (b.rows < side || b.columns < group) {  // narrower than a tile: padded to one tile
@@ -60,9 +60,9 @@ HWY_NOINLINE void tiles(const Block& b) {
 
 }  // namespace
 
-void tiles_of_batch(const Block& first, const Batch& batch) {
+void tiles_of_batch(const TransposeBlock& first, const Batch& batch) {
   with_elements(first.element_bytes, [&]<class T>() HWY_ATTR {
-    Block b = first;
+    TransposeBlock b = first;
     for (std::int64_t i = 0; i < batch.count; ++i, b.x += batch.x, b.y += batch.y) {
       tiles<sizeof(T)>(b);
     }
@@ -76,7 +76,7 @@ HWY_AFTER_NAMESPACE();
 namespace rung {
 namespace transpose_cpu {
 HWY_EXPORT(tiles_of_batch);
-void transpose_tiles(const Block& block, const Batch& batch) {
+void transpose_tiles(const TransposeBlock& block, const Batch& batch) {
   HWY_DYNAMIC_DISPATCH(tiles_of_batch)(block, batch);
 }
 }  // namespace transpose_cpu

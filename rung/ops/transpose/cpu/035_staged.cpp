@@ -59,7 +59,7 @@ HWY_INLINE void empty_stage(const std::byte* stage, std::byte* y, std::int64_t y
 }
 
 template <int bytes>
-HWY_NOINLINE void staged(const Block& b) {
+HWY_NOINLINE void staged(const TransposeBlock& b) {
   constexpr std::int64_t side = tile_side<bytes>;
   alignas(line_bytes) std::byte stage[stage_across * side * stage_pitch];
   const std::int64_t whole_rows = b.rows / side * side;
@@ -78,7 +78,7 @@ HWY_NOINLINE void staged(const Block& b) {
 
 }  // namespace
 
-void staged_block(const Block& b) {
+void staged_block(const TransposeBlock& b) {
   with_elements(b.element_bytes, [&]<class T>() HWY_ATTR {
     if constexpr (sizeof(T) >= 4) staged<sizeof(T)>(b);
   });
@@ -91,7 +91,7 @@ HWY_AFTER_NAMESPACE();
 namespace rung {
 namespace transpose_cpu {
 HWY_EXPORT(staged_block);
-void transpose_staged(const Block& block) { HWY_DYNAMIC_DISPATCH(staged_block)(block); }
+void transpose_staged(const TransposeBlock& block) { HWY_DYNAMIC_DISPATCH(staged_block)(block); }
 }  // namespace transpose_cpu
 
 namespace {

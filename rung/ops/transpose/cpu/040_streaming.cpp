@@ -28,7 +28,7 @@ using namespace cpu::HWY_NAMESPACE;
 /// Prefetches lines of x ahead of the tile at `column`, or lines of the next band at the end of
 /// this one.
 template <int bytes>
-HWY_INLINE void prefetch_ahead(const Block& b, std::int64_t row, std::int64_t rows,
+HWY_INLINE void prefetch_ahead(const TransposeBlock& b, std::int64_t row, std::int64_t rows,
                                std::int64_t column, std::int64_t lines_ahead = 8) {
   std::int64_t ahead = column + lines_ahead * tile_side<bytes>;
   if (ahead >= b.columns) {
@@ -41,9 +41,9 @@ HWY_INLINE void prefetch_ahead(const Block& b, std::int64_t row, std::int64_t ro
 
 /// Transposes with rows of y that start on a line: tiles are stored directly to memory.
 template <int bytes>
-HWY_NOINLINE void stream_aligned(const Block& of) {
+HWY_NOINLINE void stream_aligned(const TransposeBlock& of) {
   // a copy in registers: through the reference, strides are reloaded after each store
-  const Block b = of;
+  const TransposeBlock b = of;
   using Lane = LaneOf<bytes>;
   constexpr std::int64_t side = tile_side<bytes>;
   constexpr std::int64_t band = 2 * side;
@@ -70,7 +70,7 @@ HWY_NOINLINE void stream_aligned(const Block& of) {
 /// Transposes with rows of y at any alignment, if a vector is a line. Each line is combined from
 /// two vectors: this tile's, and that of the tile above, kept in `kept`.
 template <int bytes>
-HWY_NOINLINE void stream_shifted(const Block& b, std::byte* kept) {
+HWY_NOINLINE void stream_shifted(const TransposeBlock& b, std::byte* kept) {
   using Lane = LaneOf<bytes>;
   const hn::ScalableTag<Lane> d;
   constexpr std::int64_t side = tile_side<bytes>;
@@ -128,7 +128,7 @@ HWY_INLINE void store_line(const std::byte* from, std::byte* to) {
 /// are stored, and the rest is kept for the next band, a line per row: no line of y is loaded, or
 /// stored in parts.
 template <int bytes>
-HWY_NOINLINE void stream_by_buffer(const Block& b, std::byte* left_over) {
+HWY_NOINLINE void stream_by_buffer(const TransposeBlock& b, std::byte* left_over) {
   constexpr std::int64_t side = tile_side<bytes>;
   constexpr std::int64_t band = 2 * side;
   const auto skew_of = [&](std::int64_t j) { return cpu::line_offset(b.y + j * b.y_row); };
@@ -178,7 +178,7 @@ HWY_NOINLINE void stream_by_buffer(const Block& b, std::byte* left_over) {
 
 }  // namespace
 
-void stream_panel(const Block& b, [[maybe_unused]] std::byte* scratch) {
+void stream_panel(const TransposeBlock& b, [[maybe_unused]] std::byte* scratch) {
 #if HWY_TARGET == HWY_SCALAR
   transpose_tiles(b);
 #else
@@ -201,7 +201,7 @@ HWY_AFTER_NAMESPACE();
 namespace rung {
 namespace transpose_cpu {
 HWY_EXPORT(stream_panel);
-void stream_along(const Block& block, std::byte* scratch) {
+void stream_along(const TransposeBlock& block, std::byte* scratch) {
   HWY_DYNAMIC_DISPATCH(stream_panel)(block, scratch);
 }
 }  // namespace transpose_cpu

@@ -66,7 +66,8 @@ class BandDown {
   /// Prepares columns from `column` on, the first `done` of which have been stored already. `tiles`
   /// has tiles_bytes; as a member array it would keep the other members in memory instead of
   /// registers.
-  HWY_INLINE BandDown(const Block& b, std::byte* tiles, std::int64_t column, std::int64_t done)
+  HWY_INLINE BandDown(const TransposeBlock& b, std::byte* tiles, std::int64_t column,
+                      std::int64_t done)
       : b_(b),
         tiles_(tiles),
         column_(column),
@@ -177,7 +178,7 @@ class BandDown {
     }
   }
 
-  Block b_;
+  TransposeBlock b_;
   std::byte* tiles_;
   std::int64_t column_;
   std::int64_t done_;
@@ -186,7 +187,7 @@ class BandDown {
 };
 
 template <int bytes, bool shifted>
-HWY_NOINLINE void stream_bands(const Block& b) {
+HWY_NOINLINE void stream_bands(const TransposeBlock& b) {
   constexpr std::int64_t side = tile_side<bytes>;
   constexpr int wide = 4;  // lines of x: 2 or 8 take 17 ms instead of 15, 1 takes 24
   alignas(line_bytes) std::byte tiles[BandDown<bytes, wide, shifted>::tiles_bytes];
@@ -205,7 +206,7 @@ HWY_NOINLINE void stream_bands(const Block& b) {
 
 }  // namespace
 
-void stream_bands_down(const Block& b) {
+void stream_bands_down(const TransposeBlock& b) {
 #if HWY_TARGET <= HWY_AVX3
   with_elements(b.element_bytes, [&]<class T>() HWY_ATTR {
     if constexpr (sizeof(T) >= 4) {
@@ -226,7 +227,7 @@ HWY_AFTER_NAMESPACE();
 namespace rung {
 namespace transpose_cpu {
 HWY_EXPORT(stream_bands_down);
-void stream_down(const Block& block) { HWY_DYNAMIC_DISPATCH(stream_bands_down)(block); }
+void stream_down(const TransposeBlock& block) { HWY_DYNAMIC_DISPATCH(stream_bands_down)(block); }
 }  // namespace transpose_cpu
 
 namespace {

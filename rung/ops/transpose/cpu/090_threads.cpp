@@ -90,29 +90,32 @@ void run_dense(const Transpose::Args& args, int threads, Context& context) {
   const Moves& m = args.moves;
   if (!exceeds_caches(m)) {
     if (is_pixels(m)) {
-      return in_blocks(args, threads, [](const Block& b, const Batch& batch) {
+      return in_blocks(args, threads, [](const TransposeBlock& b, const Batch& batch) {
         transpose_pixels(b, false, batch);
       });
     }
     if (is_narrower_than_tile(m)) return in_blocks(args, threads, transpose_narrow);
     if (!is_one_block(m) && wants_stage(m)) {
-      return in_blocks(args, threads, [](const Block& b, const Batch&) { transpose_staged(b); });
+      return in_blocks(args, threads,
+                       [](const TransposeBlock& b, const Batch&) { transpose_staged(b); });
     }
     return in_blocks(args, threads, transpose_tiles);
   }
   if (is_pixels(m)) {
-    return in_panels(args, threads, [](int, const Block& b) { transpose_pixels(b, true); });
+    return in_panels(args, threads,
+                     [](int, const TransposeBlock& b) { transpose_pixels(b, true); });
   }
   if (is_narrower_than_tile(m)) {
-    return in_panels(args, threads, [](int, const Block& b) { transpose_narrow(b); });
+    return in_panels(args, threads, [](int, const TransposeBlock& b) { transpose_narrow(b); });
   }
   if (goes_down(m) && cpu::isa() == cpu::Isa::avx512) {
-    return in_panels(args, threads, [](int, const Block& b) { stream_down(b); });
+    return in_panels(args, threads, [](int, const TransposeBlock& b) { stream_down(b); });
   }
   auto* const scratch =
       static_cast<std::byte*>(context.workspace(static_cast<std::size_t>(threads) * panel_scratch));
-  in_panels(args, threads,
-            [&](int rank, const Block& b) { stream_along(b, scratch + rank * panel_scratch); });
+  in_panels(args, threads, [&](int rank, const TransposeBlock& b) {
+    stream_along(b, scratch + rank * panel_scratch);
+  });
 }
 
 int threads_of(const Transpose::Args& args, const Context& context) {

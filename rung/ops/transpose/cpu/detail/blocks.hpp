@@ -96,7 +96,7 @@ struct Grid {
 };
 
 /// A matrix of opaque elements to transpose: y(j, i) = x(i, j), with dense rows in x and y.
-struct Block {
+struct TransposeBlock {
   const std::byte* x;
   std::byte* y;
   std::int64_t x_row, y_row;   // bytes between row starts
@@ -110,7 +110,7 @@ struct Batch {
 };
 
 /// Returns a block of the matrices of args, whose rows must be dense.
-inline Block block_of(const Transpose::Args& args, const BlockRange& range) {
+inline TransposeBlock block_of(const Transpose::Args& args, const BlockRange& range) {
   const Moves& m = args.moves;
   const std::int64_t bytes = m.element_bytes;
   std::int64_t at[2];
@@ -194,11 +194,11 @@ Grid element_grid(const Moves& m);
 void move_blocks(const Transpose::Args& args, cpu::Range blocks);
 /// Transposes matrices of at least a tile in each direction, in whole 16-byte groups of columns.
 /// Rung 030.
-void transpose_tiles(const Block& block, const Batch& batch = {});
+void transpose_tiles(const TransposeBlock& block, const Batch& batch = {});
 /// Transposes the remainder of whole tiles: the last columns of some rows, as whole 16-byte groups
 /// that overlap finished columns (4096x65 f32: 37 us instead of 40 for a full tile), and the last
 /// rows.
-inline void transpose_last_columns(const Block& b, std::int64_t row, std::int64_t rows) {
+inline void transpose_last_columns(const TransposeBlock& b, std::int64_t row, std::int64_t rows) {
   const std::int64_t side = line_bytes / b.element_bytes;
   const std::int64_t group = 16 / b.element_bytes;
   const std::int64_t left = b.columns % side;
@@ -209,7 +209,7 @@ inline void transpose_last_columns(const Block& b, std::int64_t row, std::int64_
                    b.y + j * b.y_row + row * b.element_bytes, b.x_row, b.y_row, rows, columns,
                    b.element_bytes});
 }
-inline void transpose_last_rows(const Block& b) {
+inline void transpose_last_rows(const TransposeBlock& b) {
   const std::int64_t side = line_bytes / b.element_bytes;
   if (b.rows % side == 0) return;
   const std::int64_t row = b.rows - side;
@@ -217,15 +217,15 @@ inline void transpose_last_rows(const Block& b) {
                    b.columns, b.element_bytes});
 }
 /// Transposes like transpose_tiles(), through a buffer in L1. Rung 035.
-void transpose_staged(const Block& block);
+void transpose_staged(const TransposeBlock& block);
 /// Transpose like transpose_tiles(), with non-temporal stores and a fence after them, for up to
 /// panel_columns() columns. Rungs 040, which needs panel_scratch bytes, aligned to a line, and 045.
-void stream_along(const Block& block, std::byte* scratch);
-void stream_down(const Block& block);
+void stream_along(const TransposeBlock& block, std::byte* scratch);
+void stream_down(const TransposeBlock& block);
 /// Kernels of shapes/, for is_narrower_than_tile(), for is_pixels(), and for runs, which are
 /// divided into units.
-void transpose_narrow(const Block& block, const Batch& batch = {});
-void transpose_pixels(const Block& block, bool streams, const Batch& batch = {});
+void transpose_narrow(const TransposeBlock& block, const Batch& batch = {});
+void transpose_pixels(const TransposeBlock& block, bool streams, const Batch& batch = {});
 std::int64_t run_units(const Moves& m);
 void copy_runs(const Transpose::Args& args, cpu::Range units);
 

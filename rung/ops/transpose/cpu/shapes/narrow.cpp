@@ -22,9 +22,9 @@ namespace {
 using namespace cpu::HWY_NAMESPACE;
 
 template <int bytes>
-HWY_INLINE void one_by_one(const Block& of) {
+HWY_INLINE void one_by_one(const TransposeBlock& of) {
   // a copy in registers: through the reference, strides are reloaded after each store
-  const Block b = of;
+  const TransposeBlock b = of;
   for (std::int64_t j = 0; j < b.columns; ++j) {
     for (std::int64_t i = 0; i < b.rows; ++i) {
       std::memcpy(b.y + j * b.y_row + i * bytes, b.x + i * b.x_row + j * bytes, bytes);
@@ -37,7 +37,7 @@ HWY_INLINE void one_by_one(const Block& of) {
 /// of x's rows overlaps the previous one; rows shorter than a group are loaded together with the
 /// bytes behind them.
 template <int bytes>
-HWY_NOINLINE void few_columns(const Block& b) {
+HWY_NOINLINE void few_columns(const TransposeBlock& b) {
   using Lane = LaneOf<bytes>;
   constexpr std::int64_t side = tile_side<bytes>;
   constexpr std::int64_t group = 16 / bytes;
@@ -79,8 +79,8 @@ HWY_INLINE hn::Vec<D> load_rows(D d, const std::byte* const* rows, std::int64_t 
 /// bytes and takes one store (up to two with 32-byte vectors). The next row overwrites bytes stored
 /// beyond a row; rows that are not adjacent, and the last rows, are stored with a mask or copied.
 template <int bytes, int blocks>
-HWY_NOINLINE void few_rows(const Block& of) {
-  const Block b = of;
+HWY_NOINLINE void few_rows(const TransposeBlock& of) {
+  const TransposeBlock b = of;
   using Lane = LaneOf<bytes>;
   constexpr int group = 16 / bytes;
   const hn::CappedTag<Lane, blocks * 16 / sizeof(Lane)> d;
@@ -141,7 +141,7 @@ HWY_NOINLINE void few_rows(const Block& of) {
 #endif
 
 template <int bytes>
-HWY_INLINE void narrow_matrix(const Block& b) {
+HWY_INLINE void narrow_matrix(const TransposeBlock& b) {
 #if HWY_TARGET == HWY_SCALAR
   one_by_one<bytes>(b);
 #else
@@ -165,9 +165,9 @@ HWY_INLINE void narrow_matrix(const Block& b) {
 
 }  // namespace
 
-void narrow_matrices(const Block& first, const Batch& batch) {
+void narrow_matrices(const TransposeBlock& first, const Batch& batch) {
   with_elements(first.element_bytes, [&]<class T>() HWY_ATTR {
-    Block b = first;
+    TransposeBlock b = first;
     for (std::int64_t i = 0; i < batch.count; ++i, b.x += batch.x, b.y += batch.y) {
       narrow_matrix<sizeof(T)>(b);
     }
@@ -181,7 +181,7 @@ HWY_AFTER_NAMESPACE();
 namespace rung {
 namespace transpose_cpu {
 HWY_EXPORT(narrow_matrices);
-void transpose_narrow(const Block& block, const Batch& batch) {
+void transpose_narrow(const TransposeBlock& block, const Batch& batch) {
   HWY_DYNAMIC_DISPATCH(narrow_matrices)(block, batch);
 }
 }  // namespace transpose_cpu

@@ -36,7 +36,7 @@ HWY_INLINE void prefetch_page(const void* y) {
 /// Transposes pixels of n values to n planes. `streams`: non-temporal stores; rows of y must start
 /// on lines.
 template <class T, int n, bool streams>
-HWY_NOINLINE void pixels_to_planes(const Block& b) {
+HWY_NOINLINE void pixels_to_planes(const TransposeBlock& b) {
   const hn::ScalableTag<T> d;
   constexpr std::int64_t lanes = static_cast<std::int64_t>(hn::MaxLanes(d));
   const T* x = reinterpret_cast<const T*>(b.x);
@@ -69,7 +69,7 @@ HWY_NOINLINE void pixels_to_planes(const Block& b) {
 
 /// Transposes planes to pixels. `streams`: non-temporal stores; y must start on a line.
 template <class T, int n, bool streams>
-HWY_NOINLINE void planes_to_pixels(const Block& b) {
+HWY_NOINLINE void planes_to_pixels(const TransposeBlock& b) {
   const hn::ScalableTag<T> d;
   constexpr std::int64_t lanes = static_cast<std::int64_t>(hn::MaxLanes(d));
   T* y = reinterpret_cast<T*>(b.y);
@@ -100,7 +100,7 @@ HWY_NOINLINE void planes_to_pixels(const Block& b) {
 
 /// Transposes a matrix of n columns or n rows. Returns false, and does nothing, for other matrices.
 template <class T, int n>
-HWY_INLINE bool transpose_n(const Block& b, bool streams) {
+HWY_INLINE bool transpose_n(const TransposeBlock& b, bool streams) {
   constexpr std::int64_t pixel_bytes = n * sizeof(T);
   if (b.columns == n && b.x_row == pixel_bytes) {
     streams&& b.y_row % line_bytes == 0 ? pixels_to_planes<T, n, true>(b)
@@ -116,10 +116,10 @@ HWY_INLINE bool transpose_n(const Block& b, bool streams) {
 
 }  // namespace
 
-void pixels_of_batch(const Block& first, bool streams, const Batch& batch) {
+void pixels_of_batch(const TransposeBlock& first, bool streams, const Batch& batch) {
   with_elements(first.element_bytes, [&]<class T>() HWY_ATTR {
     if constexpr (sizeof(T) <= 4) {
-      Block b = first;
+      TransposeBlock b = first;
       for (std::int64_t i = 0; i < batch.count; ++i, b.x += batch.x, b.y += batch.y) {
         const bool whole_lines = streams && cpu::line_offset(b.y) == 0;
         transpose_n<T, 2>(b, whole_lines) || transpose_n<T, 3>(b, whole_lines) ||
@@ -137,7 +137,7 @@ HWY_AFTER_NAMESPACE();
 namespace rung {
 namespace transpose_cpu {
 HWY_EXPORT(pixels_of_batch);
-void transpose_pixels(const Block& block, bool streams, const Batch& batch) {
+void transpose_pixels(const TransposeBlock& block, bool streams, const Batch& batch) {
   HWY_DYNAMIC_DISPATCH(pixels_of_batch)(block, streams, batch);
 }
 }  // namespace transpose_cpu
