@@ -74,7 +74,7 @@ class Chunks {
     bool restarts = false;
   };
   [[nodiscard]] Total total(std::int64_t item, int rank) const {
-    const Place at = place(item);
+    const ChunkRange at = range_of(item);
     const std::int64_t head = heads_.last(at.begin, at.end);
     const std::int64_t begin = std::max(head, at.begin);
     const void* x = element(args_.x.data, at.x + begin * args_.x_stride());
@@ -92,7 +92,7 @@ class Chunks {
   /// Scans a chunk. Returns the carry after it if `onward`, which sums each vector during its scan.
   /// Call finish() after the last chunk.
   Carry scan(std::int64_t item, Carry carry, bool onward, int rank) const {
-    const Place at = place(item);
+    const ChunkRange at = range_of(item);
     const std::byte* x = element(args_.x.data, at.x + at.begin * args_.x_stride());
     std::byte* y = element(args_.y.data, at.y + at.begin * args_.y_stride());
     if (staged_) {
@@ -107,8 +107,8 @@ class Chunks {
   /// Scans chunk `item` and returns the total of chunk `other`, loaded from memory meanwhile.
   [[nodiscard]] Total scan_and_total(std::int64_t item, Carry carry, std::int64_t other,
                                      int rank) const {
-    const Place at = place(item);
-    const Place to_come = place(other);
+    const ChunkRange at = range_of(item);
+    const ChunkRange to_come = range_of(other);
     if (staged_ || !heads_.is_empty() || to_come.end - to_come.begin != at.end - at.begin) {
       const Total result = total(other, rank);
       scan(item, carry, false, rank);
@@ -128,10 +128,10 @@ class Chunks {
 
  private:
   /// A chunk: elements [begin, end) of the line whose first elements are at x and y.
-  struct Place {
+  struct ChunkRange {
     std::int64_t x, y, begin, end;
   };
-  [[nodiscard]] Place place(std::int64_t item) const {
+  [[nodiscard]] ChunkRange range_of(std::int64_t item) const {
     const std::int64_t line = item / chunks_;
     const std::int64_t begin = item % chunks_ * chunk_;
     return {args_.lines.offset<0>(line), args_.lines.offset<1>(line), begin,
@@ -139,8 +139,8 @@ class Chunks {
   }
 
   /// Scans a chunk segment by segment.
-  Carry scan_pieces(const Place& at, const std::byte* x, std::byte* y, Carry carry, bool onward,
-                    bool stream) const {
+  Carry scan_pieces(const ChunkRange& at, const std::byte* x, std::byte* y, Carry carry,
+                    bool onward, bool stream) const {
     for (std::int64_t i = at.begin;;) {
       if (heads_.has(i)) carry = kernel_.identity;
       const std::int64_t end = heads_.next(i + 1, at.end);
