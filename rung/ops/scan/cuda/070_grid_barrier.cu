@@ -22,7 +22,7 @@ using namespace scan_cuda;
 constexpr int threads = 256;
 constexpr int rows = 4;
 template <class Policy>
-using GridTile = Tile<Policy, threads, rows>;
+using GridTile = ScanTile<Policy, threads, rows>;
 /// Blocks per SM; with more, registers spill.
 template <class Policy>
 constexpr int blocks = sizeof(typename Policy::Element) < 4 ? sizeof(typename Policy::Element) + 1

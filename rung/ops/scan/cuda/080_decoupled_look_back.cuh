@@ -118,7 +118,7 @@ inline constexpr int look_back_blocks = sizeof(T) > 8 || sizeof(S) > 8          
                                                                                              : 3;
 
 template <class Policy>
-using LookBackTile = Tile<Policy, look_back_threads, look_back_rows<Policy>>;
+using LookBackTile = ScanTile<Policy, look_back_threads, look_back_rows<Policy>>;
 
 template <class Policy>
 struct LookBackShared {

@@ -188,7 +188,7 @@ struct WarpRoles {
   __device__ __forceinline__ void scan(bool exclusive) const {
     const int warp = static_cast<int>(threadIdx.x) / warp_size;
     const int place = warp * chunk_elements + lane_of_thread() * pack_size<T>;
-    Tile<Policy, warp_size, rows> tile;
+    ScanTile<Policy, warp_size, rows> tile;
     Turn turn{0};
     for (std::int64_t i = 0; i < own; ++i, turn.advance(1)) {
       Stage<T, S>& stage = memory.stage[turn.at];

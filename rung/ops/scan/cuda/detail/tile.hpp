@@ -13,7 +13,7 @@
 namespace rung::inline RUNG_TARGET::scan_cuda {
 
 template <class Policy, int Threads, int Rows>
-struct Tile {
+struct ScanTile {
   using T = typename Policy::Element;
   using State = typename Policy::State;
   static constexpr int packs = pack_size<T>;
@@ -87,16 +87,16 @@ struct Tile {
   }
 
   /// Prefix of this warp within the tile, and the tile's total, in every thread.
-  struct Block {
+  struct WarpPrefix {
     State before_warp;
     State total;
   };
-  __device__ __forceinline__ Block scan_block(const Policy& policy, Scratch& scratch) {
+  __device__ __forceinline__ WarpPrefix scan_block(const Policy& policy, Scratch& scratch) {
     const State warp_total = scan_warp(policy);
     const int warp = static_cast<int>(threadIdx.x) / warp_size;
     if (lane_of_thread() == 0) scratch.of_warp[warp] = warp_total;
     __syncthreads();
-    Block block{policy.identity, policy.identity};
+    WarpPrefix block{policy.identity, policy.identity};
 #pragma unroll
     for (int w = 0; w < warps; ++w) {
       if (w == warp) block.before_warp = block.total;

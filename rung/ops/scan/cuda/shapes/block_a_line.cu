@@ -21,7 +21,7 @@ constexpr int max_warps = 16;  // per block
 constexpr std::int64_t warp_bytes = rows * warp_size * 16;
 
 template <class Policy>
-using WarpTile = Tile<Policy, warp_size, rows>;
+using WarpTile = ScanTile<Policy, warp_size, rows>;
 
 /// Totals of a block's warps, of this step and of the previous one, which some warps still read.
 template <class S>

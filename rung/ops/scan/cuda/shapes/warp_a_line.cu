@@ -19,7 +19,7 @@ constexpr int warps = 4;  // per block
 constexpr int rows = 4;
 
 template <class Policy>
-using LineTile = Tile<Policy, warp_size, rows>;
+using LineTile = ScanTile<Policy, warp_size, rows>;
 /// Blocks per SM; with more, registers spill.
 template <class Policy>
 constexpr int blocks = sizeof(typename Policy::Element) == 1   ? 4
