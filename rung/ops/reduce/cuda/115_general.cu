@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(block_threads)
     const bool exists = unit < units;
     const Index result = splits == 1 ? unit : unit / splits;
     State state = fold.identity();
-    const Places::Place place = places.of(exists ? result : 0);
+    const Places::ResultLocation place = places.of(exists ? result : 0);
     if (exists) {
       const Index split = splits == 1 ? 0 : unit - result * splits;
       const Index step = Index{splits} * group;

@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(long_row_threads, 2)
     const int split = static_cast<int>(unit - mine * splits);
     State state = fold.identity();
     {
-      const Places::Place place = places.of(mine);
+      const Places::ResultLocation place = places.of(mine);
       const T* x = static_cast<const T*>(rows.x) + place.x;
       // A block's share is contiguous, and its packs have the alignment of the row's.
       const auto take_share = [&](const T* row, Index length, Index first) {
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(long_row_threads, 2)
       state = block_reduce<threads>(all, join, fold.identity(), scratch);
     }
     if (t == 0) {
-      const Places::Place place = places.of(mine);
+      const Places::ResultLocation place = places.of(mine);
       store_state<F>(result, place.y, state, place.count);
     }
   }

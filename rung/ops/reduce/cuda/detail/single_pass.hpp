@@ -58,7 +58,7 @@ struct Places {
   Index segments = 1;
   Index segment_step = 0;  // between results in y
 
-  struct Place {
+  struct ResultLocation {
     Index x = 0;  // offset by the kept axes
     Index y = 0;
     Index first = 0;  // index of the first term
@@ -70,8 +70,8 @@ struct Places {
                              : Index{static_cast<const std::int32_t*>(bounds)[at]};
     return value < 0 ? 0 : value > terms ? terms : value;
   }
-  [[nodiscard]] __device__ __forceinline__ Place of(Index result) const {
-    Place place;
+  [[nodiscard]] __device__ __forceinline__ ResultLocation of(Index result) const {
+    ResultLocation place;
     const Index outer = bounds != nullptr ? result / segments : result;
     std::int64_t at[2];
     kept.offsets(outer, at);

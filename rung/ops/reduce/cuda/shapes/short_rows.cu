@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(block_threads)
     const Index mine = begin + t / group;
     const bool exists = mine < sharing.results;
     auto state = fold.identity();
-    const Places::Place place = places.of(exists ? mine : 0);
+    const Places::ResultLocation place = places.of(exists ? mine : 0);
     const T* x = static_cast<const T*>(rows.x) + place.x;
     for (Index piece = 0; exists && piece < pieces; ++piece) {
       take_row(fold, state, x + (pieces == 1 ? place.first : rows.pieces.offset(piece)),

@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(block_threads)
   const Index split = blockIdx.y;
   const Index result = tile * across + lane;
   const bool exists = result < sharing.results;
-  const Places::Place place = places.of(exists ? result : 0);
+  const Places::ResultLocation place = places.of(exists ? result : 0);
   const Index count = exists ? place.count : 0;
   const Index step = Index{sharing.splits} * shares;
 
