@@ -411,11 +411,11 @@ class ColumnEngine {
   [[nodiscard]] W* pairs() const { return reinterpret_cast<W*>(buffers_.pairs); }
 
  private:
-  struct Tile {
+  struct ColumnTile {
     const std::byte* x;
     std::int64_t columns;
   };
-  [[nodiscard]] Tile tile_of(std::int64_t tile) const {
+  [[nodiscard]] ColumnTile tile_of(std::int64_t tile) const {
     const std::int64_t begin = tile % plan_.tiles * plan_.tile;
     const std::int64_t base = args_.kept.template offset<0>(tile / plan_.tiles * plan_.columns);
     return {static_cast<const std::byte*>(args_.x.data) + (base + begin) * size_,
