@@ -18,14 +18,14 @@ struct cublasContext {
 namespace rung::cublas {
 
 /// A library call by the program: function name, return address, and pointer mode.
-struct Call {
+struct CublasCall {
   const char* name;
   const void* code;
   bool has_handle = false;
   cudaStream_t stream = nullptr;
   bool device_scalars = false;  // alpha, beta and results are in device memory
 
-  Call(const char* function, const void* caller, cublasHandle_t handle)
+  CublasCall(const char* function, const void* caller, cublasHandle_t handle)
       : name(function), code(caller), has_handle(handle != nullptr) {
     if (!has_handle) return;
     stream = handle->stream;
@@ -33,7 +33,7 @@ struct Call {
   }
 };
 #define RUNG_CUBLAS_CALL(name, handle) \
-  ::rung::cublas::Call(name, __builtin_return_address(0), handle)
+  ::rung::cublas::CublasCall(name, __builtin_return_address(0), handle)
 
 /// Memory that a library call reads or, if `writes`, also writes; ignored if `bytes` is 0.
 struct Operand {
@@ -61,10 +61,11 @@ Operand matrix_operand(const char* name, const T* data, long long rows, long lon
 
 /// Returns true if kernels may access all operands; otherwise reports a finding at the program's
 /// call and returns false.
-bool accessible(const Call& call, std::initializer_list<Operand> operands);
+bool accessible(const CublasCall& call, std::initializer_list<Operand> operands);
 /// Returns true if the scalar's pointer is a host or device pointer as required by the pointer
 /// mode.
-bool fits_pointer_mode(const Call& call, const char* name, const void* scalar, long long bytes);
+bool fits_pointer_mode(const CublasCall& call, const char* name, const void* scalar,
+                       long long bytes);
 
 /// Value of alpha or beta: a host value, or device memory that the kernel reads.
 template <class T>
@@ -85,7 +86,7 @@ struct Scalar {
   }
 };
 template <class T>
-Scalar<T> scalar(const Call& call, const T* given) {
+Scalar<T> scalar(const CublasCall& call, const T* given) {
   if (call.device_scalars) return {given, T{}};
   return {nullptr, *given};
 }
@@ -102,7 +103,7 @@ __attribute__((noinline)) void one_thread(const char* name, Body body) {
 
 /// Launches a kernel with the call's name, in which each thread runs `body`.
 template <class Body>
-cublasStatus_t launch(const Call& call, dim3 grid, dim3 block, const Body& body) {
+cublasStatus_t launch(const CublasCall& call, dim3 grid, dim3 block, const Body& body) {
   rung::cuda::LaunchConfig config;
   config.grid = grid;
   config.block = block;
@@ -116,7 +117,7 @@ cublasStatus_t launch(const Call& call, dim3 grid, dim3 block, const Body& body)
 
 /// Runs body(i) for each i < n, one thread per element.
 template <class Body>
-cublasStatus_t for_each(const Call& call, long long n, const Body& body) {
+cublasStatus_t for_each(const CublasCall& call, long long n, const Body& body) {
   constexpr unsigned threads = 256;
   if (n <= 0) return CUBLAS_STATUS_SUCCESS;
   const dim3 grid(static_cast<unsigned>((n + threads - 1) / threads));
@@ -127,7 +128,7 @@ cublasStatus_t for_each(const Call& call, long long n, const Body& body) {
 }
 /// Runs body(i, j) for each element of an m x n matrix, one thread per element.
 template <class Body>
-cublasStatus_t for_each(const Call& call, long long m, long long n, const Body& body) {
+cublasStatus_t for_each(const CublasCall& call, long long m, long long n, const Body& body) {
   return for_each(call, m * n, [body, m](long long element) { body(element % m, element / m); });
 }
 

@@ -42,7 +42,7 @@ Operand operand(const char* name, const Given& given, long long rows, long long 
   return {name, given.data, elements * static_cast<long long>(size_of(given.type)), writes};
 }
 
-cublasStatus_t gemm(const Call& call, const Shape& shape, const void* alpha, const Given& a,
+cublasStatus_t gemm(const CublasCall& call, const Shape& shape, const void* alpha, const Given& a,
                     const Given& b, const void* beta, const Given& c, cudaDataType sums) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   const bool a_plain = shape.op_a == CUBLAS_OP_N, b_plain = shape.op_b == CUBLAS_OP_N;
@@ -79,8 +79,8 @@ cublasStatus_t gemm(const Call& call, const Shape& shape, const void* alpha, con
   return multiply(call, product, sums);
 }
 
-cublasStatus_t gemm_ex(const Call& call, const Shape& shape, const void* alpha, const Given& a,
-                       const Given& b, const void* beta, const Given& c,
+cublasStatus_t gemm_ex(const CublasCall& call, const Shape& shape, const void* alpha,
+                       const Given& a, const Given& b, const void* beta, const Given& c,
                        cublasComputeType_t compute) {
   cudaDataType sums;
   if (!scale_type(compute, c.type, sums)) return CUBLAS_STATUS_INVALID_VALUE;

@@ -2,7 +2,7 @@
 // cuBLAS: the handle, names of status codes, copies between host and device.
 #include "rung/emulate/cublas/call.hpp"
 
-using rung::cublas::Call;
+using rung::cublas::CublasCall;
 
 namespace {
 
@@ -124,7 +124,7 @@ RUNG_CUBLAS_SETTING(SmCountTarget, int, sm_count_target)
 
 cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void* workspace, size_t bytes) {
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-  const Call call = RUNG_CUBLAS_CALL("cublasSetWorkspace", handle);
+  const CublasCall call = RUNG_CUBLAS_CALL("cublasSetWorkspace", handle);
   const bool there =
       workspace == nullptr ||
       accessible(call, {{"the workspace", workspace, static_cast<long long>(bytes)}});

@@ -129,7 +129,7 @@ Operand operand(const char* name, const Layout& layout, const void* data, bool u
   return {name, data, used ? elements * size : 0, writes};
 }
 
-bool accessible_epilogue(const Call& call, const Operation& operation, const Product& p) {
+bool accessible_epilogue(const CublasCall& call, const Operation& operation, const Product& p) {
   const Epilogue& e = p.epilogue;
   const unsigned is = operation.epilogue;
   const bool has_bias = (is & (bias | bias_gradient | sum_of_a | sum_of_b)) != 0;
@@ -160,7 +160,7 @@ float element(const Batched& of, long long batch, long long i, long long j) {
 
 /// Computes the parts of the epilogue that follow the product: sums over the result's columns or
 /// over the inner index of A or B, signs of ReLU, and the maximum.
-cublasStatus_t follow(const Call& call, const Operation& operation, const Product& p) {
+cublasStatus_t follow(const CublasCall& call, const Operation& operation, const Product& p) {
   const Epilogue& e = p.epilogue;
   const unsigned is = operation.epilogue;
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
@@ -220,7 +220,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
                               const void* c, cublasLtMatrixLayout_t layout_c, void* d,
                               cublasLtMatrixLayout_t layout_d, const cublasLtMatmulAlgo_t*, void*,
                               size_t, cudaStream_t stream) {
-  Call call = RUNG_CUBLAS_CALL("cublasLtMatmul", nullptr);
+  CublasCall call = RUNG_CUBLAS_CALL("cublasLtMatmul", nullptr);
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (operation == nullptr || layout_a == nullptr || layout_b == nullptr || layout_d == nullptr ||
       alpha == nullptr || beta == nullptr) {

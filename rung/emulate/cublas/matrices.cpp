@@ -8,9 +8,9 @@ namespace rung::cublas {
 namespace {
 
 template <class T>
-cublasStatus_t geam(const Call& call, cublasOperation_t op_a, cublasOperation_t op_b, long long m,
-                    long long n, const T* alpha, const T* a, long long lda, const T* beta,
-                    const T* b, long long ldb, T* c, long long ldc) {
+cublasStatus_t geam(const CublasCall& call, cublasOperation_t op_a, cublasOperation_t op_b,
+                    long long m, long long n, const T* alpha, const T* a, long long lda,
+                    const T* beta, const T* b, long long ldb, T* c, long long ldc) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (!valid(op_a) || !valid(op_b) || m < 0 || n < 0 || alpha == nullptr || beta == nullptr) {
     return CUBLAS_STATUS_INVALID_VALUE;
@@ -44,8 +44,8 @@ cublasStatus_t geam(const Call& call, cublasOperation_t op_a, cublasOperation_t 
 }
 
 template <class T>
-cublasStatus_t dgmm(const Call& call, cublasSideMode_t side, long long m, long long n, const T* a,
-                    long long lda, const T* x, long long incx, T* c, long long ldc) {
+cublasStatus_t dgmm(const CublasCall& call, cublasSideMode_t side, long long m, long long n,
+                    const T* a, long long lda, const T* x, long long incx, T* c, long long ldc) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (m < 0 || n < 0 || lda < m || ldc < m) return CUBLAS_STATUS_INVALID_VALUE;
   const bool left = side == CUBLAS_SIDE_LEFT;
@@ -61,9 +61,9 @@ cublasStatus_t dgmm(const Call& call, cublasSideMode_t side, long long m, long l
 }
 
 template <class T>
-cublasStatus_t syrk(const Call& call, cublasFillMode_t fill, cublasOperation_t op, long long n,
-                    long long k, const T* alpha, const T* a, long long lda, const T* beta, T* c,
-                    long long ldc) {
+cublasStatus_t syrk(const CublasCall& call, cublasFillMode_t fill, cublasOperation_t op,
+                    long long n, long long k, const T* alpha, const T* a, long long lda,
+                    const T* beta, T* c, long long ldc) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   const long long rows = op == CUBLAS_OP_N ? n : k;
   if (!valid(op) || n < 0 || k < 0 || lda < rows || ldc < n || alpha == nullptr ||
@@ -91,7 +91,7 @@ cublasStatus_t syrk(const Call& call, cublasFillMode_t fill, cublasOperation_t o
 
 /// Validates the arguments of trsm and trmm, in which op(A) is to the left or right of B.
 template <class T>
-cublasStatus_t check_triangle(const Call& call, cublasSideMode_t side, cublasOperation_t op,
+cublasStatus_t check_triangle(const CublasCall& call, cublasSideMode_t side, cublasOperation_t op,
                               long long m, long long n, const T* alpha, const T* a, long long lda,
                               const T* b, long long ldb, T* c, long long ldc) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
@@ -113,7 +113,7 @@ Vector<T> line(T* matrix, long long ld, bool column, long long i) {
 }
 
 template <class T>
-cublasStatus_t trsm(const Call& call, cublasSideMode_t side, cublasFillMode_t fill,
+cublasStatus_t trsm(const CublasCall& call, cublasSideMode_t side, cublasFillMode_t fill,
                     cublasOperation_t op, cublasDiagType_t diagonal, long long m, long long n,
                     const T* alpha, const T* a, long long lda, T* b, long long ldb) {
   const cublasStatus_t status = check_triangle(call, side, op, m, n, alpha, a, lda, b, ldb, b, ldb);
@@ -132,7 +132,7 @@ cublasStatus_t trsm(const Call& call, cublasSideMode_t side, cublasFillMode_t fi
 }
 
 template <class T>
-cublasStatus_t trmm(const Call& call, cublasSideMode_t side, cublasFillMode_t fill,
+cublasStatus_t trmm(const CublasCall& call, cublasSideMode_t side, cublasFillMode_t fill,
                     cublasOperation_t op, cublasDiagType_t diagonal, long long m, long long n,
                     const T* alpha, const T* a, long long lda, const T* b, long long ldb, T* c,
                     long long ldc) {

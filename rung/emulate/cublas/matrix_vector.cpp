@@ -9,7 +9,7 @@ namespace {
 
 /// Computes y = alpha A x + beta y, where at(i, j) returns an element of A (rows x columns).
 template <class T, class At>
-cublasStatus_t times_vector(const Call& call, long long rows, long long columns,
+cublasStatus_t times_vector(const CublasCall& call, long long rows, long long columns,
                             const Scalar<T>& alpha, const Vector<const T>& x, const Scalar<T>& beta,
                             const Vector<T>& y, const At& at) {
   return for_each(call, rows, [=](long long i) {
@@ -23,7 +23,7 @@ cublasStatus_t times_vector(const Call& call, long long rows, long long columns,
 }
 
 template <class T>
-cublasStatus_t gemv(const Call& call, cublasOperation_t op, long long m, long long n,
+cublasStatus_t gemv(const CublasCall& call, cublasOperation_t op, long long m, long long n,
                     const T* alpha, const T* a, long long lda, const T* x, long long incx,
                     const T* beta, T* y, long long incy) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
@@ -46,7 +46,7 @@ cublasStatus_t gemv(const Call& call, cublasOperation_t op, long long m, long lo
 }
 
 template <class T>
-cublasStatus_t symv(const Call& call, cublasFillMode_t fill, long long n, const T* alpha,
+cublasStatus_t symv(const CublasCall& call, cublasFillMode_t fill, long long n, const T* alpha,
                     const T* a, long long lda, const T* x, long long incx, const T* beta, T* y,
                     long long incy) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
@@ -70,7 +70,7 @@ cublasStatus_t symv(const Call& call, cublasFillMode_t fill, long long n, const 
 }
 
 template <class T>
-cublasStatus_t ger(const Call& call, long long m, long long n, const T* alpha, const T* x,
+cublasStatus_t ger(const CublasCall& call, long long m, long long n, const T* alpha, const T* x,
                    long long incx, const T* y, long long incy, T* a, long long lda,
                    bool conjugate = false) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
@@ -91,7 +91,7 @@ cublasStatus_t ger(const Call& call, long long m, long long n, const T* alpha, c
 }
 
 template <class T>
-cublasStatus_t trsv(const Call& call, cublasFillMode_t fill, cublasOperation_t op,
+cublasStatus_t trsv(const CublasCall& call, cublasFillMode_t fill, cublasOperation_t op,
                     cublasDiagType_t diagonal, long long n, const T* a, long long lda, T* x,
                     long long incx) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;

@@ -14,7 +14,7 @@ namespace {
 
 namespace record = simt::record;
 
-void report(const Call& call, record::Kind kind, std::string message, const char* advice) {
+void report(const CublasCall& call, record::Kind kind, std::string message, const char* advice) {
   record::Finding finding;
   finding.kind = kind;
   finding.message = std::move(message);
@@ -39,7 +39,7 @@ long long bytes_from(const void* begin, long long enough) {
   return at - static_cast<const char*>(begin);
 }
 
-bool accessible(const Call& call, const Operand& one) {
+bool accessible(const CublasCall& call, const Operand& one) {
   if (one.bytes <= 0) return true;
   const char* const does = one.writes ? "writes" : "reads";
   if (one.begin == nullptr) {
@@ -68,7 +68,7 @@ bool accessible(const Call& call, const Operand& one) {
 
 }  // namespace
 
-bool accessible(const Call& call, std::initializer_list<Operand> operands) {
+bool accessible(const CublasCall& call, std::initializer_list<Operand> operands) {
   // Memory of a captured graph may not be allocated before the graph runs.
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   if (call.stream != nullptr) cudaStreamIsCapturing(call.stream, &capture);
@@ -78,7 +78,8 @@ bool accessible(const Call& call, std::initializer_list<Operand> operands) {
   return all;
 }
 
-bool fits_pointer_mode(const Call& call, const char* name, const void* scalar, long long bytes) {
+bool fits_pointer_mode(const CublasCall& call, const char* name, const void* scalar,
+                       long long bytes) {
   if (call.device_scalars) return accessible(call, {Operand{name, scalar, bytes}});
   cudaPointerAttributes attributes{};
   const bool known = cudaPointerGetAttributes(&attributes, scalar) == cudaSuccess;

@@ -22,7 +22,7 @@ struct Factor {
   }
 };
 template <class Sum>
-Factor<Sum> factor(const Call& call, const AnyScalar& scalar) {
+Factor<Sum> factor(const CublasCall& call, const AnyScalar& scalar) {
   if (call.device_scalars) return {scalar.given, scalar.type, Sum{}};
   return {nullptr, scalar.type, get<Sum>(scalar.type, scalar.given, 0)};
 }
@@ -135,7 +135,7 @@ void multiply_tile(const Product& p, const Factor<Sum>& alpha, const Factor<Sum>
 }
 
 template <class Sum, class A, class B = A>
-cublasStatus_t run(const Call& call, const Product& p) {
+cublasStatus_t run(const CublasCall& call, const Product& p) {
   const long long tiles = (static_cast<long long>(p.m) + tile - 1) / tile;
   const long long columns = (static_cast<long long>(p.n) + tile - 1) / tile;
   const dim3 grid(static_cast<unsigned>(tiles * columns), 1,
@@ -144,7 +144,7 @@ cublasStatus_t run(const Call& call, const Product& p) {
   return launch(call, grid, dim3(side, side), [=] { multiply_tile<Sum, A, B>(p, alpha, beta); });
 }
 
-cublasStatus_t run_floats(const Call& call, const Product& p) {
+cublasStatus_t run_floats(const CublasCall& call, const Product& p) {
   switch (p.a.type) {
     case CUDA_R_16F:
       return run<float, __half>(call, p);
@@ -249,7 +249,7 @@ bool supported(const Product& p, cudaDataType sums) {
   }
 }
 
-cublasStatus_t multiply(const Call& call, const Product& p, cudaDataType sums) {
+cublasStatus_t multiply(const CublasCall& call, const Product& p, cudaDataType sums) {
   if (!supported(p, sums)) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (p.m == 0 || p.n == 0 || p.batches == 0) return CUBLAS_STATUS_SUCCESS;
   switch (sums) {

@@ -65,6 +65,6 @@ bool scale_type(cublasComputeType_t compute, cudaDataType type_c, cudaDataType& 
 bool supported(const Product& product, cudaDataType sums);
 /// Runs a product. Returns CUBLAS_STATUS_NOT_SUPPORTED for unsupported types. The caller must have
 /// validated operands and scalars.
-cublasStatus_t multiply(const Call& call, const Product& product, cudaDataType sums);
+cublasStatus_t multiply(const CublasCall& call, const Product& product, cudaDataType sums);
 
 }  // namespace rung::cublas

@@ -37,7 +37,7 @@ RUNG_UNSEEN __attribute__((noinline)) void write_to_host(T* to, T value) {
 
 /// Runs `find` in one warp. All lanes must return the same result.
 template <class T, class Result, class Find>
-cublasStatus_t reduce(const Call& call, long long n, std::initializer_list<Operand> operands,
+cublasStatus_t reduce(const CublasCall& call, long long n, std::initializer_list<Operand> operands,
                       Result* result, const Find& find) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (result == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
@@ -65,7 +65,7 @@ cublasStatus_t reduce(const Call& call, long long n, std::initializer_list<Opera
 }
 
 template <class T>
-cublasStatus_t dot(const Call& call, long long n, const T* x, long long incx, const T* y,
+cublasStatus_t dot(const CublasCall& call, long long n, const T* x, long long incx, const T* y,
                    long long incy, T* result, bool conjugate = false) {
   const Vector<const T> first(x, n, incx), second(y, n, incy);
   return reduce<T>(call, n, {vector_operand("x", x, n, incx), vector_operand("y", y, n, incy)},
@@ -80,7 +80,7 @@ cublasStatus_t dot(const Call& call, long long n, const T* x, long long incx, co
 
 /// Computes the norm of the vector scaled by its largest element, so that no square overflows.
 template <class T, class Real>
-cublasStatus_t nrm2(const Call& call, long long n, const T* x, long long incx, Real* result) {
+cublasStatus_t nrm2(const CublasCall& call, long long n, const T* x, long long incx, Real* result) {
   if (incx <= 0) n = 0;
   const Vector<const T> of(x, n, incx);
   return reduce<T>(call, n, {vector_operand("x", x, n, incx)}, result, [=] {
@@ -103,7 +103,7 @@ cublasStatus_t nrm2(const Call& call, long long n, const T* x, long long incx, R
 }
 
 template <class T, class Real>
-cublasStatus_t asum(const Call& call, long long n, const T* x, long long incx, Real* result) {
+cublasStatus_t asum(const CublasCall& call, long long n, const T* x, long long incx, Real* result) {
   if (incx <= 0) n = 0;
   const Vector<const T> of(x, n, incx);
   return reduce<T>(call, n, {vector_operand("x", x, n, incx)}, result, [=] {
@@ -115,8 +115,8 @@ cublasStatus_t asum(const Call& call, long long n, const T* x, long long incx, R
 
 /// Returns the 1-based index of the first element with the largest or smallest magnitude.
 template <class T, class Index>
-cublasStatus_t extreme(const Call& call, long long n, const T* x, long long incx, Index* result,
-                       bool largest) {
+cublasStatus_t extreme(const CublasCall& call, long long n, const T* x, long long incx,
+                       Index* result, bool largest) {
   if (incx <= 0) n = 0;
   const Vector<const T> of(x, n, incx);
   return reduce<T>(call, n, {vector_operand("x", x, n, incx)}, result, [=] {

@@ -6,8 +6,8 @@ namespace rung::cublas {
 namespace {
 
 template <class T>
-cublasStatus_t axpy(const Call& call, long long n, const T* alpha, const T* x, long long incx, T* y,
-                    long long incy) {
+cublasStatus_t axpy(const CublasCall& call, long long n, const T* alpha, const T* x, long long incx,
+                    T* y, long long incy) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (alpha == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   if (n <= 0) return CUBLAS_STATUS_SUCCESS;
@@ -23,7 +23,8 @@ cublasStatus_t axpy(const Call& call, long long n, const T* alpha, const T* x, l
 }
 
 template <class Factor, class T>
-cublasStatus_t scal(const Call& call, long long n, const Factor* alpha, T* x, long long incx) {
+cublasStatus_t scal(const CublasCall& call, long long n, const Factor* alpha, T* x,
+                    long long incx) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (alpha == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   if (n <= 0 || incx <= 0) return CUBLAS_STATUS_SUCCESS;
@@ -44,7 +45,7 @@ cublasStatus_t scal(const Call& call, long long n, const Factor* alpha, T* x, lo
 }
 
 template <class T>
-cublasStatus_t copy(const Call& call, long long n, const T* x, long long incx, T* y,
+cublasStatus_t copy(const CublasCall& call, long long n, const T* x, long long incx, T* y,
                     long long incy) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (n <= 0) return CUBLAS_STATUS_SUCCESS;
@@ -57,7 +58,8 @@ cublasStatus_t copy(const Call& call, long long n, const T* x, long long incx, T
 }
 
 template <class T>
-cublasStatus_t swap(const Call& call, long long n, T* x, long long incx, T* y, long long incy) {
+cublasStatus_t swap(const CublasCall& call, long long n, T* x, long long incx, T* y,
+                    long long incy) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (n <= 0) return CUBLAS_STATUS_SUCCESS;
   if (!accessible(call,
@@ -73,7 +75,7 @@ cublasStatus_t swap(const Call& call, long long n, T* x, long long incx, T* y, l
 }
 
 template <class T>
-cublasStatus_t rot(const Call& call, long long n, T* x, long long incx, T* y, long long incy,
+cublasStatus_t rot(const CublasCall& call, long long n, T* x, long long incx, T* y, long long incy,
                    const T* c, const T* s) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (c == nullptr || s == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
