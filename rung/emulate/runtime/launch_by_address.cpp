@@ -12,12 +12,12 @@ cudaError_t launch_by_address(LaunchConfig config, void** arguments) {
   const KernelEntry* known = find_kernel(config.code);
   if (known == nullptr) return remember(cudaErrorInvalidDeviceFunction);
   // Copied values, since the program may modify its own before a graph runs.
-  struct Call {
+  struct CopiedLaunch {
     KernelEntry kernel;
     std::vector<std::max_align_t> values;
     std::vector<void*> pointers;
   };
-  auto* call = new Call{*known, {}, {}};
+  auto* call = new CopiedLaunch{*known, {}, {}};
   const auto units = [&](int i) {
     return (known->sizes[i] + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t);
   };
@@ -33,14 +33,14 @@ cudaError_t launch_by_address(LaunchConfig config, void** arguments) {
     next += units(i);
   }
   known->describe(arguments, config.arguments, LaunchConfig::max_described);
-  return launch(config, {call,
-                         [](const void* one) {
-                           const auto* mine = static_cast<const Call*>(one);
-                           mine->kernel.invoke(mine->kernel.code,
-                                               const_cast<void**>(mine->pointers.data()));
-                         },
-                         [](void* one) { delete static_cast<Call*>(one); }, 0, call->values.data(),
-                         all * sizeof(std::max_align_t)});
+  return launch(
+      config, {call,
+               [](const void* one) {
+                 const auto* mine = static_cast<const CopiedLaunch*>(one);
+                 mine->kernel.invoke(mine->kernel.code, const_cast<void**>(mine->pointers.data()));
+               },
+               [](void* one) { delete static_cast<CopiedLaunch*>(one); }, 0, call->values.data(),
+               all * sizeof(std::max_align_t)});
 }
 
 static LaunchConfig convert(const cudaLaunchConfig_t& given, const void* code) {
