@@ -54,8 +54,8 @@ inline To convert(From x) {
 /// Converts two numbers and packs them; the first is in the upper half.
 template <class To, class From, cuda::Rounding rounding, bool whole, bool limited>
 inline To convert(From high, From low) {
-  using Part = decltype(To{}.low);
-  return {narrowed<Part, rounding>(low), narrowed<Part, rounding>(high)};
+  using Element = decltype(To{}.low);
+  return {narrowed<Element, rounding>(low), narrowed<Element, rounding>(high)};
 }
 
 }  // namespace rung::ptx

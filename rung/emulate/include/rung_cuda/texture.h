@@ -35,13 +35,13 @@ struct Channels;
   template <>                                                                         \
   struct Channels<type> {                                                             \
     static type make(const Texel& t) { return static_cast<type>(t.channel[0]); }      \
-    using Part = type;                                                                \
+    using Component = type;                                                           \
     static constexpr int count = 1;                                                   \
   };                                                                                  \
   template <>                                                                         \
   struct Channels<name##1> {                                                          \
     static name##1 make(const Texel& t) { return {static_cast<type>(t.channel[0])}; } \
-    using Part = type;                                                                \
+    using Component = type;                                                           \
     static constexpr int count = 1;                                                   \
   };                                                                                  \
   template <>                                                                         \
@@ -49,7 +49,7 @@ struct Channels;
     static name##2 make(const Texel& t) {                                             \
       return {static_cast<type>(t.channel[0]), static_cast<type>(t.channel[1])};      \
     }                                                                                 \
-    using Part = type;                                                                \
+    using Component = type;                                                           \
     static constexpr int count = 2;                                                   \
   };                                                                                  \
   template <>                                                                         \
@@ -58,7 +58,7 @@ struct Channels;
       return {static_cast<type>(t.channel[0]), static_cast<type>(t.channel[1]),       \
               static_cast<type>(t.channel[2]), static_cast<type>(t.channel[3])};      \
     }                                                                                 \
-    using Part = type;                                                                \
+    using Component = type;                                                           \
     static constexpr int count = 4;                                                   \
   };
 RUNG_CHANNELS(char, signed char)
@@ -77,9 +77,9 @@ struct Channels<char> : Channels<signed char> {};
 template <class T>
 inline cudaChannelFormatDesc cudaCreateChannelDesc() {
   using Channel = rung::cuda::Channels<T>;
-  using Part = typename Channel::Part;
-  const int bits = 8 * sizeof(Part);
-  const bool real = Part(0.5) != Part(0), is_signed = Part(-1) < Part(0);
+  using Component = typename Channel::Component;
+  const int bits = 8 * sizeof(Component);
+  const bool real = Component(0.5) != Component(0), is_signed = Component(-1) < Component(0);
   return {bits, Channel::count > 1 ? bits : 0, Channel::count > 2 ? bits : 0,
           Channel::count > 2 ? bits : 0,
           real        ? cudaChannelFormatKindFloat
