@@ -62,15 +62,15 @@ void launch(Context& context, const LaunchShape& shape, void (*kernel)(Parameter
             Arguments&&... arguments) {
   static_assert(sizeof...(Parameters) == sizeof...(Arguments), "one argument a kernel parameter");
   if (!check_launch(shape, device_backend, context)) return;
-  struct Call {
+  struct BoundKernel {
     void (*kernel)(Parameters...);
     std::tuple<std::remove_cv_t<Parameters>...> values;
   };
-  const Call call{kernel, {std::forward<Arguments>(arguments)...}};
+  const BoundKernel call{kernel, {std::forward<Arguments>(arguments)...}};
   // The kernel is called through a pointer for each thread, so that it is never inlined into the
   // simulator's loop over threads, where threadIdx would be read once for all of them.
   const auto entry = [](const void* erased) {
-    const Call& one = *static_cast<const Call*>(erased);
+    const BoundKernel& one = *static_cast<const BoundKernel*>(erased);
     std::apply(one.kernel, one.values);
   };
   simt::run({.grid = device_detail::to_dim3(shape.grid),
