@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tile<N>: N neighboring threads of a block that shuffle and synchronize together, with the
+// TileGroup<N>: N neighboring threads of a block that shuffle and synchronize together, with the
 // interface of cooperative groups. Under nvcc it is a thread_block_tile, in the simulator a class
 // on the lanes of a warp. Blocks are one-dimensional; N is a power of two up to 32.
 #pragma once
@@ -15,18 +15,18 @@ namespace rung::inline RUNG_TARGET {
 #if defined(__CUDACC__)
 
 template <int N>
-using Tile = cooperative_groups::thread_block_tile<N>;
+using TileGroup = cooperative_groups::thread_block_tile<N>;
 
 /// Returns the tile of the calling thread; all threads of the block call it.
 template <int N>
-__device__ __forceinline__ Tile<N> tile_of_block() {
+__device__ __forceinline__ TileGroup<N> tile_of_block() {
   return cooperative_groups::tiled_partition<N>(cooperative_groups::this_thread_block());
 }
 
 #else
 
 template <int N>
-class Tile {
+class TileGroup {
  public:
   static_assert(N > 0 && N <= 32 && (N & (N - 1)) == 0);
 
@@ -58,7 +58,7 @@ class Tile {
 };
 
 template <int N>
-Tile<N> tile_of_block() {
+TileGroup<N> tile_of_block() {
   return {};
 }
 
