@@ -73,7 +73,7 @@ class LaneShare {
   struct Elements {
     RawPack<Out, 4> line[lines];
   };
-  struct Place {
+  struct LanePosition {
     int batch;
     std::int64_t row, column;  // of the piece
     int lane;
@@ -93,7 +93,7 @@ class LaneShare {
         wide_residual_(wide_ && has_wide_groups(p.residual)) {}
 
   /// Starts loading C if beta is not 0, else the residual.
-  __device__ __forceinline__ void load(Elements& early, const Place& place) const {
+  __device__ __forceinline__ void load(Elements& early, const LanePosition& place) const {
     if (p_.beta != 0) {
       load(early, p_.c, wide_, place);
     } else if (p_.residual.data != nullptr) {
@@ -105,7 +105,7 @@ class LaneShare {
   /// piece; `early` holds the elements that load() has started to load.
   template <class Sums>
   __device__ __forceinline__ void finish(const Sums& sums, Elements& early,
-                                         const Place& place) const {
+                                         const LanePosition& place) const {
     Pack<Sum, count> values;
     if (wide_) {
 #pragma unroll
@@ -154,7 +154,7 @@ class LaneShare {
   }
 
   __device__ __forceinline__ void load(Elements& elements, const View<const Out, 3>& matrix,
-                                       bool wide, const Place& place) const {
+                                       bool wide, const LanePosition& place) const {
     if (wide_) {
       const std::int64_t at_column = place.column + place.wide_column();
       const std::int64_t left = p_.n() - at_column;
@@ -190,7 +190,7 @@ class LaneShare {
   }
 
   __device__ __forceinline__ void store(const Pack<Out, count>& elements,
-                                        const Place& place) const {
+                                        const LanePosition& place) const {
     if (wide_) {
       const std::int64_t at_column = place.column + place.wide_column();
       const std::int64_t left = p_.n() - at_column;
@@ -247,8 +247,8 @@ __device__ __forceinline__ void finish_strip(const P& p, StripStage& stage, int 
     // The loads of `early` overlap with the exchange of sums through shared memory.
     const int zero = zero_anew();
     const int lane = lane_anew();
-    const typename Share::Place place{batch + zero, first_row + zero, first_column + piece * width,
-                                      lane};
+    const typename Share::LanePosition place{batch + zero, first_row + zero,
+                                             first_column + piece * width, lane};
     share.load(early, place);
     __syncwarp();  // all lanes have read the previous piece
 #pragma unroll
