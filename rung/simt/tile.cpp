@@ -15,12 +15,12 @@ namespace {
 constexpr int smallest = 2 * warp_lanes;
 
 /// The caller's tile: rank of its first thread in the block, and number of threads.
-struct Tile {
+struct TileRange {
   int first, threads;
   int barrier;
 };
 
-Tile tile_of(Worker& here, int threads, const Place& place) {
+TileRange tile_of(Worker& here, int threads, const Place& place) {
   const bool power = threads > 0 && (threads & (threads - 1)) == 0;
   if (!power || threads < smallest || threads > 8 * smallest) {
     here.blame("simulated GPU: a tile of " + std::to_string(threads) +
@@ -38,7 +38,7 @@ Tile tile_of(Worker& here, int threads, const Place& place) {
   return {first, std::min(threads, left), barrier};
 }
 
-void meet(Worker& here, const Tile& tile, const char* name, const Place& place) {
+void meet(Worker& here, const TileRange& tile, const char* name, const Place& place) {
   Thread& self = here.current();
   Barrier& barrier = self.block->barriers[tile.barrier];
   barrier.expected = tile.threads;
@@ -62,7 +62,7 @@ void tile_exchange(int threads, const void* mine, std::size_t bytes, TileRanks f
                    Place place) {
   static constexpr const char* name = "a tile's exchange";
   Worker& here = running_worker(name);
-  const Tile tile = tile_of(here, threads, place);
+  const TileRange tile = tile_of(here, threads, place);
   const Block& block = *here.current().block;
   auto& offered = here.current().block->offered;
   offered.resize(block.threads.size());
