@@ -49,11 +49,12 @@ ControlFlow::ControlFlow(std::vector<std::uintptr_t> sites) {
     const std::vector<Instruction> code =
         disassemble(sites[first] - margin, sites[behind - 1] + margin);
     const std::uintptr_t hook = hook_at(code, sites[first]);
-    if (hook != 0) parts_.push_back(build(code, hook));
+    if (hook != 0) graphs_.push_back(build(code, hook));
   }
 }
 
-ControlFlow::Part ControlFlow::build(const std::vector<Instruction>& code, std::uintptr_t hook) {
+ControlFlow::CodeGraph ControlFlow::build(const std::vector<Instruction>& code,
+                                          std::uintptr_t hook) {
   std::vector<bool> leads(code.size() + 1, false);
   leads[0] = true;
   for (std::size_t i = 0; i < code.size(); ++i) {
@@ -65,15 +66,15 @@ ControlFlow::Part ControlFlow::build(const std::vector<Instruction>& code, std::
   for (std::size_t i = 0; i < code.size(); ++i) {
     if (code[i].flow == Flow::call) leads[index_of(code, code[i].target)] = true;
   }
-  Part part;
+  CodeGraph graph;
   std::vector<std::size_t> node_of(code.size() + 1, none);
   for (std::size_t i = 0; i < code.size(); ++i) {
     if (leads[i]) {
-      part.nodes.emplace_back();
-      part.nodes.back().pieces.emplace_back();
+      graph.nodes.emplace_back();
+      graph.nodes.back().pieces.emplace_back();
     }
-    node_of[i] = part.nodes.size() - 1;
-    Node& node = part.nodes.back();
+    node_of[i] = graph.nodes.size() - 1;
+    Node& node = graph.nodes.back();
     if (code[i].flow == Flow::call && code[i].target == hook) {
       const std::uintptr_t site = i + 1 < code.size() ? code[i + 1].address : 0;
       // Code before a block's first hook gets the hook's count.
@@ -84,9 +85,9 @@ ControlFlow::Part ControlFlow::build(const std::vector<Instruction>& code, std::
     }
   }
   const auto connect = [&](std::size_t from, std::size_t to) {
-    part.edges.push_back({from, to});
-    part.nodes[from].out.push_back(part.edges.size() - 1);
-    part.nodes[to].in.push_back(part.edges.size() - 1);
+    graph.edges.push_back({from, to});
+    graph.nodes[from].out.push_back(graph.edges.size() - 1);
+    graph.nodes[to].in.push_back(graph.edges.size() - 1);
   };
   for (std::size_t i = 0; i < code.size(); ++i) {
     if (!leads[i + 1] && i + 1 != code.size()) continue;  // not the last instruction of a block
@@ -95,7 +96,7 @@ ControlFlow::Part ControlFlow::build(const std::vector<Instruction>& code, std::
     if (last.flow == Flow::jump || last.flow == Flow::branch) {
       const std::size_t to = last.target == 0 ? none : node_of[index_of(code, last.target)];
       if (to == none) {
-        part.nodes[here].open_out = true;
+        graph.nodes[here].open_out = true;
       } else {
         connect(here, to);
       }
@@ -103,33 +104,33 @@ ControlFlow::Part ControlFlow::build(const std::vector<Instruction>& code, std::
     const bool goes_on = last.flow != Flow::jump && last.flow != Flow::end;
     if (!goes_on) continue;
     if (i + 1 == code.size()) {
-      part.nodes[here].open_out = true;
+      graph.nodes[here].open_out = true;
     } else {
       connect(here, here + 1);
-      part.nodes[here + 1].fall_from = part.edges.size() - 1;
+      graph.nodes[here + 1].fall_from = graph.edges.size() - 1;
     }
   }
-  for (Node& node : part.nodes) {
+  for (Node& node : graph.nodes) {
     node.open_in |= node.in.empty();
     node.open_out |= node.out.empty();
   }
   for (const Instruction& one : code) {
     if (one.flow != Flow::call) continue;
     const std::size_t entry = node_of[index_of(code, one.target)];
-    if (entry != none) part.nodes[entry].open_in = true;
+    if (entry != none) graph.nodes[entry].open_in = true;
   }
-  return part;
+  return graph;
 }
 
-void ControlFlow::run(const Part& part, const Visits& visits, Result& result) {
+void ControlFlow::run(const CodeGraph& graph, const Visits& visits, Result& result) {
   using Count = std::optional<std::uint64_t>;
   const auto visits_of = [&](std::uintptr_t site) -> std::uint64_t {
     const auto at = visits.find(site);
     return at == visits.end() ? 0 : at->second;
   };
-  std::vector<Count> nodes(part.nodes.size()), edges(part.edges.size());
+  std::vector<Count> nodes(graph.nodes.size()), edges(graph.edges.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const Node& node = part.nodes[i];
+    const Node& node = graph.nodes[i];
     if (node.hooked()) nodes[i] = visits_of(node.pieces.front().site);
   }
   // Flow conservation: a node's count is the sum over its incoming edges, and also over its
@@ -165,8 +166,8 @@ void ControlFlow::run(const Part& part, const Visits& visits, Result& result) {
     for (bool changed = true; changed;) {
       changed = false;
       for (std::size_t i = 0; i < nodes.size(); ++i) {
-        changed |= settle(i, part.nodes[i].in, part.nodes[i].open_in);
-        changed |= settle(i, part.nodes[i].out, part.nodes[i].open_out);
+        changed |= settle(i, graph.nodes[i].in, graph.nodes[i].open_in);
+        changed |= settle(i, graph.nodes[i].out, graph.nodes[i].open_out);
       }
     }
   };
@@ -174,23 +175,23 @@ void ControlFlow::run(const Part& part, const Visits& visits, Result& result) {
   // Counts that flow conservation leaves undetermined, such as that of a slow path without hooks:
   // the fall-through path is assumed to be taken always.
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const Node& node = part.nodes[i];
+    const Node& node = graph.nodes[i];
     if (nodes[i]) continue;
     const bool falls = node.fall_from != none;
-    const Count before = falls ? nodes[part.edges[node.fall_from].from] : Count(0);
+    const Count before = falls ? nodes[graph.edges[node.fall_from].from] : Count(0);
     nodes[i] = before.value_or(0);
     const std::vector<Run>& code = node.pieces.front().code;
     const bool calculates = std::any_of(code.begin(), code.end(), [](const Run& one) {
       return one.once.operations() + one.once.functions != 0;
     });
     const bool reached = std::any_of(node.in.begin(), node.in.end(), [&](std::size_t edge) {
-      return nodes[part.edges[edge].from].value_or(0) != 0;
+      return nodes[graph.edges[edge].from].value_or(0) != 0;
     });
     result.exact &= !(calculates && reached);
     if (*nodes[i] != 0) settle_all();
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    for (const Piece& piece : part.nodes[i].pieces) {
+    for (const Piece& piece : graph.nodes[i].pieces) {
       const std::uint64_t times = piece.site != 0 ? visits_of(piece.site) : *nodes[i];
       if (times == 0) continue;
       for (const Run& one : piece.code) result.runs.push_back({one.address, times, one.once});
@@ -200,7 +201,7 @@ void ControlFlow::run(const Part& part, const Visits& visits, Result& result) {
 
 ControlFlow::Result ControlFlow::run(const Visits& visits) const {
   Result result;
-  for (const Part& part : parts_) run(part, visits, result);
+  for (const CodeGraph& graph : graphs_) run(graph, visits, result);
   return result;
 }
 

@@ -20,7 +20,7 @@ class ControlFlow {
   explicit ControlFlow(std::vector<std::uintptr_t> sites);
 
   /// Returns false if objdump is missing or no code was compiled with hooks at basic blocks.
-  [[nodiscard]] bool known() const { return !parts_.empty(); }
+  [[nodiscard]] bool known() const { return !graphs_.empty(); }
 
   /// Arithmetic instructions at `address`, and how often threads executed them.
   struct Run {
@@ -50,14 +50,14 @@ class ControlFlow {
     [[nodiscard]] bool hooked() const { return pieces.front().site != 0; }
   };
   static constexpr std::size_t none = ~std::size_t{0};
-  struct Part {  // contiguous code of one loaded object
+  struct CodeGraph {  // contiguous code of one loaded object
     std::vector<Node> nodes;
     std::vector<Edge> edges;
   };
-  static Part build(const std::vector<Instruction>& code, std::uintptr_t hook);
-  static void run(const Part& part, const Visits& visits, Result& result);
+  static CodeGraph build(const std::vector<Instruction>& code, std::uintptr_t hook);
+  static void run(const CodeGraph& graph, const Visits& visits, Result& result);
 
-  std::vector<Part> parts_;
+  std::vector<CodeGraph> graphs_;
 };
 
 }  // namespace rung::simt::record
