@@ -18,7 +18,7 @@ namespace rung::simt::record {
 void Overlaps::begin(const void* data) {
   const LaunchSource* const source = launch_source();
   suspects_.clear();
-  places_.clear();
+  sites_.clear();
   data_ = data;
   if (source != nullptr && data != nullptr) suspects_ = source->shared_memory(data);
 }
@@ -29,28 +29,31 @@ void Overlaps::note(Request& request) {
   if (request.target.where != Where::global || (!reads && !writes(step.access))) return;
   const void* const memory = request.target.region->begin();
   if (std::find(suspects_.begin(), suspects_.end(), memory) == suspects_.end()) return;
-  const auto [at, fresh] = places_.try_emplace(step.site);
-  Place& place = at->second;
+  const auto [at, fresh] = sites_.try_emplace(step.site);
+  SiteAccesses& accesses = at->second;
   if (fresh) {
-    place.writes = !reads;
-    place.parameter = launch_source()->parameter_of(data_, source_of(step.site), place.writes);
+    accesses.writes = !reads;
+    accesses.parameter =
+        launch_source()->parameter_of(data_, source_of(step.site), accesses.writes);
   }
-  if (place.parameter.number < 0) return;
+  if (accesses.parameter.number < 0) return;
   request.spread();
   for (std::uint32_t left = request.lanes; left != 0; left &= left - 1) {
     const std::uint32_t unit = request.units[std::countr_zero(left)];
     const std::uintptr_t address = step.base + (std::uintptr_t{unit} << step.log_size);
     // Aligned accesses do not cross a 64-bit word of the bitmap.
     const std::uint64_t bits = (std::uint64_t{1} << (1u << step.log_size)) - 1;
-    place.pages[address / page_bytes][address % page_bytes / 64] |= bits << address % 64;
+    accesses.pages[address / page_bytes][address % page_bytes / 64] |= bits << address % 64;
   }
 }
 
 void Overlaps::add(const Overlaps& other) {
-  for (const auto& [site, place] : other.places_) {
-    if (place.parameter.number < 0) continue;
-    Place& mine = places_.try_emplace(site, Place{place.parameter, place.writes, {}}).first->second;
-    for (const auto& [number, page] : place.pages) {
+  for (const auto& [site, accesses] : other.sites_) {
+    if (accesses.parameter.number < 0) continue;
+    SiteAccesses& mine =
+        sites_.try_emplace(site, SiteAccesses{accesses.parameter, accesses.writes, {}})
+            .first->second;
+    for (const auto& [number, page] : accesses.pages) {
       Page& bits = mine.pages[number];
       for (std::size_t i = 0; i < page.size(); ++i) bits[i] |= page[i];
     }
@@ -58,7 +61,7 @@ void Overlaps::add(const Overlaps& other) {
 }
 
 /// Returns the first byte that both locations have accessed; 0 if there is none.
-std::uintptr_t Overlaps::common_byte(const Place& one, const Place& other) {
+std::uintptr_t Overlaps::common_byte(const SiteAccesses& one, const SiteAccesses& other) {
   std::uintptr_t first = ~std::uintptr_t{0};
   for (const auto& [number, page] : one.pages) {
     const auto same = other.pages.find(number);
@@ -77,9 +80,9 @@ std::uintptr_t Overlaps::common_byte(const Place& one, const Place& other) {
 
 void Overlaps::report(const Launch& launch) const {
   std::set<std::pair<int, int>> told;
-  for (const auto& [writing_site, written] : places_) {
+  for (const auto& [writing_site, written] : sites_) {
     if (!written.writes) continue;
-    for (const auto& [site, other] : places_) {
+    for (const auto& [site, other] : sites_) {
       const auto parameters = std::minmax(written.parameter.number, other.parameter.number);
       if (parameters.first == parameters.second || told.contains(parameters)) continue;
       const std::uintptr_t byte = common_byte(written, other);

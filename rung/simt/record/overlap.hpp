@@ -35,16 +35,16 @@ class Overlaps {
   static constexpr std::size_t page_bytes = 4096;
   using Page = std::array<std::uint64_t, page_bytes / 64>;  // one bit per byte
   /// Accesses by one code location. `parameter.number` is -1 if the parameter is unknown.
-  struct Place {
+  struct SiteAccesses {
     RestrictedParameter parameter;
     bool writes = false;
     std::unordered_map<std::uintptr_t, Page> pages;
   };
-  static std::uintptr_t common_byte(const Place& one, const Place& other);
+  static std::uintptr_t common_byte(const SiteAccesses& one, const SiteAccesses& other);
 
   std::vector<const void*> suspects_;  // base addresses of memory to which several arguments point
   const void* data_ = nullptr;
-  std::map<std::uintptr_t, Place> places_;  // by site
+  std::map<std::uintptr_t, SiteAccesses> sites_;  // by site
 };
 
 }  // namespace rung::simt::record
