@@ -77,10 +77,10 @@ class Pool {
     const bool measured = meter_.is_due(begin);
     TeamCall call(ranks, threads, body, data, claims_, measured);
     meter_.begin(begin, measured);
-    for (Worker* worker : chosen_) worker->invite(call);
+    for (TeamWorker* worker : chosen_) worker->invite(call);
     if (call.independent()) {
       call.run_ranks_from(0);
-      std::erase_if(chosen_, [](Worker* worker) {
+      std::erase_if(chosen_, [](TeamWorker* worker) {
         const bool absent = worker->withdraw();
         if (absent) worker->note_no_use(Duration{0});
         return absent;
@@ -90,8 +90,8 @@ class Pool {
       call.start(1 + static_cast<int>(chosen_.size()));
       call.run_rank(0);
     }
-    for (Worker* worker : chosen_) worker->finish();
-    for (Worker* worker : chosen_) worker->note_use();
+    for (TeamWorker* worker : chosen_) worker->finish();
+    for (TeamWorker* worker : chosen_) worker->note_use();
     weigh(meter_.end(), measured);
     note_call(begin, begin + meter_.elapsed(), 1 + static_cast<int>(chosen_.size()));
     call.rethrow();
@@ -119,7 +119,7 @@ class Pool {
       if (threads > claims_.capacity()) claims_.grow(threads);
       workers_.reserve(static_cast<std::size_t>(count));
       chosen_.reserve(static_cast<std::size_t>(count));
-      while (workers() < count) workers_.push_back(std::make_unique<Worker>(workers()));
+      while (workers() < count) workers_.push_back(std::make_unique<TeamWorker>(workers()));
     } catch (const std::exception& error) {  // std::system_error, or std::bad_alloc
       throw Error(ErrorCode::out_of_memory, "thread " + std::to_string(workers() + 2) + " of " +
                                                 std::to_string(threads) + " cannot be started (" +
@@ -134,7 +134,7 @@ class Pool {
     // Waking a worker pays off for a long call, or for calls that soon follow a short one.
     const bool wakes = now - ended_ < tuning.idle_awake || typical_ >= tuning.worth_waking;
     for (int i = 0; i < most; ++i) {
-      Worker* worker = workers_[i].get();
+      TeamWorker* worker = workers_[i].get();
       if (ranks == Ranks::exact || !worker->is_left_out(now, wakes, ranks == Ranks::concurrent)) {
         chosen_.push_back(worker);
       }
@@ -146,7 +146,7 @@ class Pool {
   void gather(bool all) {
     const Time begin = Clock::now();
     int rank = 0;
-    std::erase_if(chosen_, [&](Worker* worker) {
+    std::erase_if(chosen_, [&](TeamWorker* worker) {
       const auto joined = [&] { return worker->has_joined(); };
       if (all) {
         while (!spin_until(joined, tuning.join_asleep)) std::this_thread::yield();
@@ -169,7 +169,7 @@ class Pool {
     }
     if (chosen_.empty()) return;
     Duration worked = meter_.worked(), lost{0};
-    for (const Worker* worker : chosen_) {
+    for (const TeamWorker* worker : chosen_) {
       worked += worker->worked();
       lost += worker->lost();
     }
@@ -181,7 +181,7 @@ class Pool {
     // Threads that share caches and memory take more time in total than a single thread.
     if (gain > Seconds{0}) gain /= 2;
     const auto equal_part = 1.0 / static_cast<double>(chosen_.size());
-    for (Worker* worker : chosen_) {
+    for (TeamWorker* worker : chosen_) {
       const bool blamed = gain < Seconds{0} && lost > Duration{0};
       const double part = blamed ? Seconds(worker->lost()) / Seconds(lost) : equal_part;
       worker->add_gain(std::chrono::duration_cast<Duration>(gain * part), Clock::now());
@@ -193,8 +193,8 @@ class Pool {
     typical_ += ((end - begin) * threads - typical_) / 4;
   }
 
-  std::vector<std::unique_ptr<Worker>> workers_;
-  std::vector<Worker*> chosen_;  // participants of the current call
+  std::vector<std::unique_ptr<TeamWorker>> workers_;
+  std::vector<TeamWorker*> chosen_;  // participants of the current call
   RankClaims claims_;
   WorkMeter meter_;
   Duration unmeasured_{0};  // time of calls since the last one counted for others

@@ -112,18 +112,18 @@ inline thread_local constinit bool in_body = false;
 inline std::atomic<int> running_workers{0};
 
 /// Thread that takes part in the calls of one other thread, which alone uses this object.
-class alignas(64) Worker {
+class alignas(64) TeamWorker {
  public:
-  explicit Worker(int index) : index_(index), thread_([this] { serve(); }) {
+  explicit TeamWorker(int index) : index_(index), thread_([this] { serve(); }) {
     running_workers.fetch_add(1, std::memory_order_relaxed);
   }
-  ~Worker() {
+  ~TeamWorker() {
     if (state_.exchange(stopping, std::memory_order_acq_rel) == asleep) wake(state_, 1);
     thread_.join();
     running_workers.fetch_sub(1, std::memory_order_relaxed);
   }
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
+  TeamWorker(const TeamWorker&) = delete;
+  TeamWorker& operator=(const TeamWorker&) = delete;
 
   /// Returns true if a call that begins now should exclude this worker, given whether the call
   /// wakes sleeping workers and waits for late ones.
