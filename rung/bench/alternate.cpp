@@ -14,7 +14,7 @@ namespace rung::bench {
 namespace {
 
 constexpr int rounds_when_slow = 3;
-constexpr double very_slow = 4;  // times Plan::slow_seconds
+constexpr double very_slow = 4;  // times SamplingPlan::slow_seconds
 constexpr long max_repeats = 1L << 30;
 
 double time(const Contender& contender, long repeats) {
@@ -29,7 +29,7 @@ struct Schedule {
 };
 
 /// Warms a version up and returns the number of repeats that makes a sample long enough.
-Schedule calibrate(const Contender& contender, const Plan& plan) {
+Schedule calibrate(const Contender& contender, const SamplingPlan& plan) {
   Schedule schedule;
   double seconds = time(contender, 1);
   const double warm_at = now() + plan.warm_up_seconds;
@@ -72,12 +72,12 @@ double Samples::median() const { return bench::median(timed(seconds)); }
 double Samples::spread() const { return bench::spread(timed(seconds)); }
 int Samples::count() const { return static_cast<int>(timed(seconds).size()); }
 
-int rounds_of(double seconds, const Plan& plan) {
+int rounds_of(double seconds, const SamplingPlan& plan) {
   if (seconds > very_slow * plan.slow_seconds) return 1;
   return seconds > plan.slow_seconds ? std::min(plan.rounds, rounds_when_slow) : plan.rounds;
 }
 
-void alternate(const std::vector<Contender>& contenders, const Plan& plan,
+void alternate(const std::vector<Contender>& contenders, const SamplingPlan& plan,
                const std::function<void(std::size_t)>& progress, std::vector<Samples>& samples) {
   constexpr double absent = std::numeric_limits<double>::quiet_NaN();
   samples.assign(contenders.size(),
@@ -102,7 +102,7 @@ void alternate(const std::vector<Contender>& contenders, const Plan& plan,
   }
 }
 
-std::vector<Samples> alternate(const std::vector<Contender>& contenders, const Plan& plan,
+std::vector<Samples> alternate(const std::vector<Contender>& contenders, const SamplingPlan& plan,
                                const std::function<void(std::size_t)>& progress) {
   std::vector<Samples> samples;
   alternate(contenders, plan, progress, samples);

@@ -15,7 +15,7 @@ struct Contender {
   std::function<void(long repeats)> run;
 };
 
-struct Plan {
+struct SamplingPlan {
   int rounds = 15;
   /// Minimum time of a sample, which repeats the work as often as needed: the clock's resolution
   /// dominates shorter samples.
@@ -36,13 +36,13 @@ struct Samples {
 };
 
 /// Returns the number of rounds that a version takes part in, given the seconds of one run.
-int rounds_of(double seconds, const Plan& plan);
+int rounds_of(double seconds, const SamplingPlan& plan);
 
 /// Times the contenders in rounds and returns their samples. Calls `progress` before each sample.
-std::vector<Samples> alternate(const std::vector<Contender>& contenders, const Plan& plan,
+std::vector<Samples> alternate(const std::vector<Contender>& contenders, const SamplingPlan& plan,
                                const std::function<void(std::size_t contender)>& progress = {});
 /// Writes the samples to `samples`, which keeps the rounds timed so far if `progress` throws.
-void alternate(const std::vector<Contender>& contenders, const Plan& plan,
+void alternate(const std::vector<Contender>& contenders, const SamplingPlan& plan,
                const std::function<void(std::size_t contender)>& progress,
                std::vector<Samples>& samples);
 

@@ -54,7 +54,7 @@ struct BenchTable {
 };
 
 struct BenchPlan {
-  bench::Plan timing;
+  bench::SamplingPlan timing;
   std::vector<std::string> rungs;  // empty: all rungs and the public call
   double longest_call = 2.5;       // seconds; longer calls are timed on a smaller problem
 };

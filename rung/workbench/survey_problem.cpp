@@ -207,7 +207,7 @@ class ProblemSurvey {
   void race(std::vector<Version>& racing, const SurveyPlan::Race& timing) {
     double round = 0;
     for (const Version& one : racing) round += std::max(timing.sample_seconds, one.seconds);
-    const bench::Plan plan{
+    const bench::SamplingPlan plan{
         .rounds = std::clamp(static_cast<int>(timing.seconds / round), 3, timing.rounds),
         .sample_seconds = timing.sample_seconds,
         .slow_seconds = std::numeric_limits<double>::infinity(),

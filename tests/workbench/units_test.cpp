@@ -46,7 +46,7 @@ TEST(Alternate, RatioIsTakenWithinRounds) {
 
 TEST(Alternate, EveryVersionIsTimedInEveryRoundInTurns) {
   std::vector<std::size_t> order;
-  bench::Plan plan;
+  bench::SamplingPlan plan;
   plan.rounds = 4;
   plan.sample_seconds = 1e-5;
   plan.warm_up_seconds = 1e-5;
@@ -67,7 +67,7 @@ TEST(Alternate, EveryVersionIsTimedInEveryRoundInTurns) {
 }
 
 TEST(Alternate, SlowVersionsTakePartInFewerRounds) {
-  bench::Plan plan;
+  bench::SamplingPlan plan;
   plan.rounds = 12;
   plan.slow_seconds = 1e-9;  // every version counts as slow
   volatile int sink = 0;
