@@ -13,7 +13,7 @@
 
 namespace rung::cpu {
 
-struct Tile {
+struct ArrayTile {
   std::int64_t array;
   std::int64_t first_row, rows;
   std::int64_t first_column, columns;
@@ -27,7 +27,7 @@ struct Tiles {
     return arrays * ceil_div(rows, band) * ceil_div(columns, panel);
   }
   /// Returns tile `index` of [0, count()).
-  [[nodiscard]] Tile operator[](std::int64_t index) const {
+  [[nodiscard]] ArrayTile operator[](std::int64_t index) const {
     const std::int64_t panels = ceil_div(columns, panel);
     const std::int64_t bands = ceil_div(rows, band);
     const std::int64_t first_column = index % panels * panel;

@@ -15,7 +15,7 @@ TEST(Tiles, CoverEveryElementOnce) {
   ASSERT_EQ(tiles.count(), 3 * 3 * 3);
   std::vector<int> seen(3 * 7 * 10);
   for (std::int64_t index = 0; index < tiles.count(); ++index) {
-    const cpu::Tile tile = tiles[index];
+    const cpu::ArrayTile tile = tiles[index];
     ASSERT_GT(tile.rows, 0);
     ASSERT_GT(tile.columns, 0);
     for (std::int64_t i = tile.first_row; i < tile.first_row + tile.rows; ++i) {

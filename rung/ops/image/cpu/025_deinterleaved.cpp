@@ -170,7 +170,7 @@ void grey_range_of(const Image::Args& args, cpu::Range range, T* scratch) {
       is_interleaved(args.from, args.channels) && is_interleaved(args.to, args.out_channels);
   const bool contiguous = interleaved || (args.from.column == 1 && args.to.column == 1);
   for (std::int64_t index = range.begin; index < range.end; ++index) {
-    const cpu::Tile tile = tiles[index];
+    const cpu::ArrayTile tile = tiles[index];
     std::int64_t picture[2];
     args.pictures.offsets(tile.array, picture);
     const T* const x = static_cast<const T*>(args.x.data) + picture[0] +

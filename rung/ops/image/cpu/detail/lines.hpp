@@ -90,7 +90,7 @@ class Lines {
   std::int64_t count = 0;                // elements per row of the tile
 
   void go_to(std::int64_t index) {
-    const cpu::Tile tile = tiles_[index];
+    const cpu::ArrayTile tile = tiles_[index];
     const int planes = planes_of(args_);
     std::int64_t picture[2];
     args_.pictures.offsets(tile.array / planes, picture);

@@ -101,7 +101,7 @@ class Lines {
   /// array, rounded to cache lines, and the columns left and right of them.
   template <class F>
   void for_each_segment(std::int64_t index, F&& f) {
-    const cpu::Tile tile = tiles_[index];
+    const cpu::ArrayTile tile = tiles_[index];
     const std::int64_t chunks = ceil_div(args_.depth().extent, chunk_of(args_));
     args_.batch.offsets(tile.array / chunks, at_);
     first_plane = tile.array % chunks * chunk_of(args_);
