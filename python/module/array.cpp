@@ -44,7 +44,8 @@ bool is_negated(PyObject* object) {
 
 }  // namespace
 
-Array::Array(PyObject* object, const char* op, const char* name, bool written, Place& place)
+Array::Array(PyObject* object, const char* op, const char* name, bool written,
+             ArrayPlacement& place)
     : op_(op), name_(name), place_(&place), written_(written) {
   buffer_.obj = nullptr;
   if (object == Py_None) return;

@@ -19,7 +19,7 @@
 namespace rung::python {
 
 /// Device and stream of the arrays of one call; that of the first array on a device counts.
-struct Place {
+struct ArrayPlacement {
   Device device;
   void* stream = nullptr;
   bool on_device = false;
@@ -30,7 +30,7 @@ struct Place {
 class Array {
  public:
   /// `object` is an array, or None where the argument may be left out.
-  Array(PyObject* object, const char* op, const char* name, bool written, Place& place);
+  Array(PyObject* object, const char* op, const char* name, bool written, ArrayPlacement& place);
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
   ~Array();
@@ -69,7 +69,7 @@ class Array {
 
   const char* op_;
   const char* name_;
-  Place* place_;
+  ArrayPlacement* place_;
   TensorRef tensor_;
   Object object_;
   Object capsule_;

@@ -108,7 +108,7 @@ class Call {
   PyObject* const* end_;
   PyObject* context_;
   PyObject* rung_;
-  Place place_;
+  ArrayPlacement place_;
 };
 
 /// A string that is a template argument.

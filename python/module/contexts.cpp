@@ -187,7 +187,7 @@ struct OwnContext {
   Device device;
   void* stream;
   std::unique_ptr<Context> context;
-  [[nodiscard]] bool is_at(const Place& place) const {
+  [[nodiscard]] bool is_at(const ArrayPlacement& place) const {
     return device == place.device && stream == place.stream;
   }
 };
@@ -216,7 +216,7 @@ class OwnContexts {
     }
   }
 
-  Context& of(const Place& place) {
+  Context& of(const ArrayPlacement& place) {
     for (const OwnContext& one : contexts_) {
       if (one.is_at(place)) return *one.context;
     }
@@ -225,7 +225,7 @@ class OwnContexts {
   }
 
  private:
-  static OwnContext make(const Place& place) {
+  static OwnContext make(const ArrayPlacement& place) {
     if (!place.on_device) {
       return {place.device, place.stream, std::make_unique<Context>(Context::cpu())};
     }
@@ -263,7 +263,7 @@ Object make_context_type() {
   return type;
 }
 
-Context& context_of(PyObject* argument, const Place& place, const char* op) {
+Context& context_of(PyObject* argument, const ArrayPlacement& place, const char* op) {
   if (argument != Py_None) {
     if (Py_TYPE(argument) != context_type) {
       throw_type_error(std::string(op) + ": context is a " + type_name(argument) +

@@ -12,6 +12,6 @@ namespace rung::python {
 Object make_context_type();
 /// Returns the context of an argument. None stands for this thread's own for the place of the
 /// arrays, on a CPU with all cores. Throws PythonError (TypeError) for any other object.
-Context& context_of(PyObject* argument, const Place& place, const char* op);
+Context& context_of(PyObject* argument, const ArrayPlacement& place, const char* op);
 
 }  // namespace rung::python

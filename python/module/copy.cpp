@@ -8,7 +8,7 @@ namespace rung::python {
 namespace {
 
 /// Waits for work on the stream of an array, which copy() does not.
-void wait_for(const Place& place) {
+void wait_for(const ArrayPlacement& place) {
   if (place.on_device) context_of(Py_None, place, "copy").synchronize();
 }
 
@@ -16,7 +16,7 @@ PyObject* run_copy(PyObject* /*module*/, PyObject* const* arguments, Py_ssize_t 
   return guarded([&] {
     if (count != 2) throw_type_error("copy: accepted are two arguments, x and out");
     if (arguments[0] == Py_None) throw_type_error("copy: x is None; accepted: an array");
-    Place from, to;  // one for each array: they may be on two devices
+    ArrayPlacement from, to;  // one for each array: they may be on two devices
     const Array x(arguments[0], "copy", "x", false, from);
     Array out(arguments[1], "copy", "out", true, to);
     out.make_if_left_out(x);
