@@ -253,7 +253,7 @@ class PaddedPixels {
                      .to = nullptr,
                      .first = 0,
                      .last = lanes};
-    MetTaps met{runs, tile.end};
+    CachedTaps cached{runs, tile.end};
     for (std::int64_t chunk = 0; chunk == 0 || chunk < this->runs(); chunk += chunk_) {
       const bool final = stores_sums() && chunk + chunk_ >= this->runs();
       const T* const start = tile.start;
@@ -262,9 +262,9 @@ class PaddedPixels {
         const std::int64_t apart = part.from[std::min(i + 8, part.count - 1)] - part.from[i];
         const bool twice = wide && is_twice(part, i, apart);
         some = twice ? 2 * rows : left >= rows ? rows : left >= rows / 2 ? rows / 2 : 1;
-        if (!bands_.all_inside()) meet_taps(band, part.row[i], part.row[i + some - 1], met);
-        tile.run = met.runs;
-        tile.end = met.end;
+        if (!bands_.all_inside()) cache_taps(band, part.row[i], part.row[i + some - 1], cached);
+        tile.run = cached.runs;
+        tile.end = cached.end;
         if (chunk_ < this->runs()) {
           const auto before = [&](const TermRun& run, std::int64_t number) {
             return run.term < number * length_;
@@ -309,20 +309,21 @@ class PaddedPixels {
 
   /// Runs of the taps of one row of a band or of several, cached until the range of row taps
   /// changes.
-  struct MetTaps {
+  struct CachedTaps {
     TermRun* runs;
     const TermRun* end;
     std::int32_t rows[2] = {-1, -1};
     cpu::Range down{-1, -1};
   };
-  void meet_taps(const Band& band, std::int32_t first, std::int32_t last, MetTaps& met) const {
-    if (met.rows[0] == first && met.rows[1] == last) return;
-    met.rows[0] = first;
-    met.rows[1] = last;
+  void cache_taps(const Band& band, std::int32_t first, std::int32_t last,
+                  CachedTaps& cached) const {
+    if (cached.rows[0] == first && cached.rows[1] == last) return;
+    cached.rows[0] = first;
+    cached.rows[1] = last;
     const cpu::Range down = taps_of(g_.axis[1], band.o[1] + first, band.o[1] + last);
-    if (met.down.begin == down.begin && met.down.end == down.end) return;
-    met.down = down;
-    met.end = set_runs(taps_of(g_.axis[0], band.o[0], band.o[0]), down, met.runs);
+    if (cached.down.begin == down.begin && cached.down.end == down.end) return;
+    cached.down = down;
+    cached.end = set_runs(taps_of(g_.axis[0], band.o[0], band.o[0]), down, cached.runs);
   }
   TermRun* every_run(TermRun* to) const {
     return set_runs({0, g_.axis[0].kernel}, {0, g_.axis[1].kernel}, to);

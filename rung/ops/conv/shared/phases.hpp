@@ -85,7 +85,7 @@ RUNG_HD inline Phase phase_of(const SourceAxis& axis, std::int64_t first) {
 RUNG_HD inline Gathered phase_layer(const Gathered& g, std::int64_t index, std::int64_t element,
                                     std::int64_t written) {
   Gathered made = g;
-  bool meets = true;
+  bool has_taps = true;
   auto* y = static_cast<unsigned char*>(g.y);
   const auto* w = static_cast<const unsigned char*>(g.w);
   for (int axis = 2; axis >= 0; --axis) {
@@ -97,14 +97,14 @@ RUNG_HD inline Gathered phase_layer(const Gathered& g, std::int64_t index, std::
     made.axis[axis] = phase.axis;
     y += first * g.y_strides[2 + axis] * written;
     made.y_strides[2 + axis] = whole.divisor * g.y_strides[2 + axis];
-    meets = meets && phase.first_tap >= 0;
-    if (!meets) continue;
+    has_taps = has_taps && phase.first_tap >= 0;
+    if (!has_taps) continue;
     w += phase.first_tap * g.w_strides[2 + axis] * element;
     made.w_strides[2 + axis] = phase.every * g.w_strides[2 + axis];
   }
   made.y = y;
   made.w = w;
-  if (meets) return made;
+  if (has_taps) return made;
   made.q = 0;
   made.w = g.w;
   for (int axis = 0; axis < 3; ++axis) {

@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(block_threads, S::rows == few_rows ? 3 : 1)
     for (int slot = 0; slot < S::column_slots; ++slot) {
       const Entry& pixel = strips.table[first + loaded<by_pixels, S::columns, S::depth>(slot).k];
       const Term& of = term[by_pixels ? slot : 0];
-      of_x[slot] = meet(p, pixel, of) ? convert<Sum>(x[pixel.image + of.image]) : Sum(0);
+      of_x[slot] = is_inside(p, pixel, of) ? convert<Sum>(x[pixel.image + of.image]) : Sum(0);
     }
   };
 

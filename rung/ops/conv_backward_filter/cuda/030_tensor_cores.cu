@@ -73,7 +73,8 @@ __global__ void __launch_bounds__(block_threads)
     const Entry& pixel = memory.table[first + row];
     of_dy = has_filters && pixel.other >= 0 ? load_raw<chunk>(dy + pixel.other + column)
                                             : eight_zeros<T>();
-    of_x = meet(p, pixel, term) ? load_raw<chunk>(x + pixel.image + term.image) : eight_zeros<T>();
+    of_x = is_inside(p, pixel, term) ? load_raw<chunk>(x + pixel.image + term.image)
+                                     : eight_zeros<T>();
   };
 
   float sums[column_fragments][4] = {};

@@ -225,7 +225,7 @@ struct Share {
   /// Multiplies by one piece of k: rows [p, p + k) of B, packed to b. Parities alternate between
   /// pieces.
   void multiply(std::int64_t p, std::int64_t k, T* b, int parity) const {
-    const auto meet = [&] {
+    const auto synchronize = [&] {
       team.wait();
       if (rows.worker == 0) rows.restart(1 - parity);
     };
@@ -233,7 +233,7 @@ struct Share {
     const bool ahead = NextStrip<T>::worth_it(call, k) && own.size() > 0;
     if (!ahead) {
       pack_strips(b, packing, p, k);
-      meet();
+      synchronize();
     }
     for (Range some = own; some.size() > 0; some = rows.take(parity)) {
       const PackedA<T> panels = ahead
@@ -247,7 +247,7 @@ struct Share {
         continue;
       }
       multiply_by(packing, true);
-      meet();
+      synchronize();
       multiply_by({packing.end, strips.end}, false);
       multiply_by({strips.begin, packing.begin}, false);
     }

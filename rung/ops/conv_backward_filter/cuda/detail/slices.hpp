@@ -70,8 +70,8 @@ __device__ __forceinline__ Entry entry_of_pixel(const FilterGradient<T>& p, std:
 
 /// Returns whether a term of a pixel is within the image.
 template <class T>
-__device__ __forceinline__ bool meet(const FilterGradient<T>& p, const Entry& pixel,
-                                     const Term& term) {
+__device__ __forceinline__ bool is_inside(const FilterGradient<T>& p, const Entry& pixel,
+                                          const Term& term) {
   const ConvGeometry& g = p.g;
   return static_cast<unsigned>(pixel.d + term.d) < static_cast<unsigned>(g.axis[0].in) &&
          static_cast<unsigned>(pixel.h + term.h) < static_cast<unsigned>(g.axis[1].in) &&

@@ -27,7 +27,7 @@ struct Shared {
 
 /// Returns the moments of each row, summed over the row's threads; all threads of a row get them.
 template <class W>
-__device__ __forceinline__ Moments<W> meet(Moments<W> value, Shared<W>& scratch) {
+__device__ __forceinline__ Moments<W> reduce_rows(Moments<W> value, Shared<W>& scratch) {
   if (blockDim.y == 1) return value;
   const unsigned lane = threadIdx.x;
   scratch.of_thread[threadIdx.y * blockDim.x + lane] = value;
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(threads)
         sum.rest += elements.template s<true>(i) * call.factors.shrink;
       }
       if (call.layer) {
-        center = center_near(meet(sum, scratch).rest * call.factors.shrunk_part);
+        center = center_near(reduce_rows(sum, scratch).rest * call.factors.shrunk_part);
       }
     }
     Moments<W> moments{};
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(threads)
     for (std::int64_t i = threadIdx.y; i < n; i += step) {
       moments.add(elements.s(i) - center, call.factors.shrink);
     }
-    moments = meet(moments, scratch);
+    moments = reduce_rows(moments, scratch);
     const Scale<W> scale = scale_of(call, elements.at, center, moments, exists && threadIdx.y == 0);
 #pragma unroll 4
     for (std::int64_t i = threadIdx.y; i < n; i += step) elements.write(i, scale);

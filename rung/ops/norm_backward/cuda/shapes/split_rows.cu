@@ -109,8 +109,8 @@ struct Share {
 
 /// Reduces the two sums of every row over the block; the lanes of warp r return those of row r.
 template <class W>
-__device__ __forceinline__ Means<W> meet(Means<W> (&values)[rows_a_share],
-                                         SplitShared<W>& scratch) {
+__device__ __forceinline__ Means<W> reduce_rows(Means<W> (&values)[rows_a_share],
+                                                SplitShared<W>& scratch) {
   const int warp = static_cast<int>(threadIdx.x) / warp_size;
   const int lane = lane_of_thread();
 #pragma unroll
@@ -120,9 +120,9 @@ __device__ __forceinline__ Means<W> meet(Means<W> (&values)[rows_a_share],
   }
   __syncthreads();
   const Means<W> sum = scratch.of_warp[warp][lane % (threads / warp_size)];
-  const Means<W> met = lanes_reduce(sum, AddMeans{}, threads / warp_size);
+  const Means<W> reduced = lanes_reduce(sum, AddMeans{}, threads / warp_size);
   __syncthreads();
-  return met;
+  return reduced;
 }
 
 /// Stores mean and rstd of the unit's rows in shared memory: the given ones, or those combined from
@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(threads)
         share.for_rows([&](int r) { sums[r].g += share.x(r, x) * call.factors.shrink; });
       });
     }
-    const Means<W> sum = meet(sums, scratch);
+    const Means<W> sum = reduce_rows(sums, scratch);
     if (lane_of_thread() == 0) {
       scratch.centers[warp] = center_near(sum.g / (length * call.factors.shrink));
     }
@@ -194,9 +194,10 @@ __global__ void __launch_bounds__(threads)
       });
     });
     const W center = scratch.centers[warp];
-    const Means<W> met = meet(moments, scratch);
+    const Means<W> reduced = reduce_rows(moments, scratch);
     if (warp < share.rows && lane_of_thread() == 0) {
-      spans.parts[(share.first + warp) * spans.count + blockIdx.x] = {center, {met.g, met.gz}};
+      spans.parts[(share.first + warp) * spans.count + blockIdx.x] = {center,
+                                                                      {reduced.g, reduced.gz}};
     }
   }
 }
@@ -230,9 +231,9 @@ __global__ void __launch_bounds__(threads)
       call.sums[s * 2 * call.n + i] = dgamma;
       call.sums[(s * 2 + 1) * call.n + i] = dbeta;
     });
-    const Means<W> met = meet(means, scratch);
+    const Means<W> reduced = reduce_rows(means, scratch);
     if (warp < share.rows && lane_of_thread() == 0) {
-      spans.means[(share.first + warp) * spans.count + blockIdx.x] = met;
+      spans.means[(share.first + warp) * spans.count + blockIdx.x] = reduced;
     }
   }
 }

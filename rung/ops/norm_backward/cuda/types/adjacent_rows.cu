@@ -34,7 +34,7 @@ struct AdjacentShared {
 
 /// Returns the two sums of each row over all warps; lane x gets those of row x.
 template <class W>
-__device__ __forceinline__ Moments<W> meet(Moments<W> value, AdjacentShared<W>& scratch) {
+__device__ __forceinline__ Moments<W> reduce_rows(Moments<W> value, AdjacentShared<W>& scratch) {
   scratch.of_warp[threadIdx.y][threadIdx.x] = value;
   __syncthreads();
   Moments<W> sum = scratch.of_warp[0][threadIdx.x];
@@ -94,14 +94,14 @@ __global__ void __launch_bounds__(warp_size* warps)
         Moments<W> sum{};
 #pragma unroll 4
         for (std::int64_t i = warp; i < call.n; i += warps) sum.rest += x(i) * call.factors.shrink;
-        center = center_near(meet(sum, scratch).rest * call.factors.shrunk_part);
+        center = center_near(reduce_rows(sum, scratch).rest * call.factors.shrunk_part);
       }
       Moments<W> moments{};
 #pragma unroll 4
       for (std::int64_t i = warp; i < call.n; i += warps) {
         moments.add(x(i) - center, call.factors.shrink);
       }
-      scale = scale_about(call, center, meet(moments, scratch));
+      scale = scale_about(call, center, reduce_rows(moments, scratch));
       if (!exists) scale = Scale<W>{};
     }
     Moments<W> means{};  // sums of g and of g z
@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(warp_size* warps)
         dbeta[i] += of_beta;
       }
     }
-    means = meet(means, scratch);
+    means = reduce_rows(means, scratch);
     const W mean_g = call.layer ? means.rest * call.factors.part : W{0};
     const W mean_gz = means.squares * call.factors.part;
     T* const dx_row = call.dx + at[NormBackward::row_dx];

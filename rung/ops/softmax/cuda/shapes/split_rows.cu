@@ -27,8 +27,8 @@ struct SplitShared {
 };
 
 template <class Sum>
-__device__ __forceinline__ Running<Sum> meet(Running<Sum> mine, Sum scale,
-                                             SplitShared<Sum>& scratch) {
+__device__ __forceinline__ Running<Sum> reduce_running(Running<Sum> mine, Sum scale,
+                                                       SplitShared<Sum>& scratch) {
   const Sum maximum = row_span_reduce(mine.maximum, Larger{}, scratch.maximum);
   const Sum sum = mine.sum * fast_exp((mine.maximum - maximum) * scale);
   return {maximum, row_span_reduce(sum, Plus{}, scratch.sum)};
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(row_span_threads)
     for_each_batch<Sum>(
         x, exists ? span.length : 0, rows.steps[0], threadIdx.y, blockDim.y,
         [&](std::int64_t, const Sum(&values)[batch]) { running.add(values, p.scale); });
-    running = meet(running, p.scale, scratch);
+    running = reduce_running(running, p.scale, scratch);
     if (exists && threadIdx.y == 0) found[row * spans.count + blockIdx.x] = running;
   }
 }
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(row_span_threads)
                     other.sum * fast_exp((other.maximum - maximum) * p.scale);
       running.maximum = maximum;
     }
-    running = meet(running, p.scale, scratch);
+    running = reduce_running(running, p.scale, scratch);
     const auto* x = p.x + (exists ? rows.template offset<0>(row) : 0) + span.begin * rows.steps[0];
     auto* y = p.y + (exists ? rows.template offset<1>(row) : 0) + span.begin * rows.steps[1];
     write_results(x, y, exists ? span.length : 0, rows.steps, threadIdx.y, blockDim.y,
