@@ -38,7 +38,7 @@ TileRange tile_of(Worker& here, int threads, const Place& place) {
   return {first, std::min(threads, left), barrier};
 }
 
-void meet(Worker& here, const TileRange& tile, const char* name, const Place& place) {
+void arrive_and_wait(Worker& here, const TileRange& tile, const char* name, const Place& place) {
   Thread& self = here.current();
   Barrier& barrier = self.block->barriers[tile.barrier];
   barrier.expected = tile.threads;
@@ -55,7 +55,7 @@ void meet(Worker& here, const TileRange& tile, const char* name, const Place& pl
 
 void tile_barrier(int threads, Place place) {
   Worker& here = running_worker("a tile's sync");
-  meet(here, tile_of(here, threads, place), "a tile's sync", place);
+  arrive_and_wait(here, tile_of(here, threads, place), "a tile's sync", place);
 }
 
 void tile_exchange(int threads, const void* mine, std::size_t bytes, TileRanks from, void* result,
@@ -67,7 +67,7 @@ void tile_exchange(int threads, const void* mine, std::size_t bytes, TileRanks f
   auto& offered = here.current().block->offered;
   offered.resize(block.threads.size());
   offered[static_cast<std::size_t>(&here.current() - block.threads.data())] = mine;
-  meet(here, tile, name, place);
+  arrive_and_wait(here, tile, name, place);
   for (int i = 0; i < from.count; ++i) {
     auto* to = static_cast<std::byte*>(result) + static_cast<std::size_t>(i) * bytes;
     const int rank = from.first + i * from.stride;
@@ -79,7 +79,7 @@ void tile_exchange(int threads, const void* mine, std::size_t bytes, TileRanks f
       std::memset(to, poison, bytes);
     }
   }
-  meet(here, tile, name, place);  // keeps `mine` alive until all threads have read it
+  arrive_and_wait(here, tile, name, place);  // keeps `mine` alive until all threads have read it
 }
 
 }  // namespace rung::simt

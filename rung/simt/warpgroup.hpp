@@ -29,7 +29,8 @@ struct SumPlaces {
   void read(std::uint32_t* to, std::size_t words) const;
   void write(const std::uint32_t* from, std::size_t words) const;
   /// Returns true if this and `other` have words in common.
-  [[nodiscard]] bool meet(std::size_t words, const SumPlaces& other, std::size_t its_words) const;
+  [[nodiscard]] bool overlaps(std::size_t words, const SumPlaces& other,
+                              std::size_t its_words) const;
 };
 
 /// A wgmma product, from its issue by the first thread until the last thread has waited for it.

@@ -76,7 +76,7 @@ std::int64_t product_before(Warpgroup& group, const Warpgroup::Member& member,
     const std::int64_t number = member.collected + static_cast<std::int64_t>(i);
     const auto its_words = static_cast<std::size_t>(group.product(number).shape.n) / 2;
     if (member.sums[i] == sums && its_words == words) return number;
-    mixed |= sums.meet(words, member.sums[i], its_words);
+    mixed |= sums.overlaps(words, member.sums[i], its_words);
     if (mixed) break;
   }
   return -1;
@@ -181,7 +181,7 @@ void SumPlaces::read(std::uint32_t* to, std::size_t words) const {
 void SumPlaces::write(const std::uint32_t* from, std::size_t words) const {
   for (std::size_t i = 0; i < words; ++i) std::memcpy(at(i), from + i, sizeof(*from));
 }
-bool SumPlaces::meet(std::size_t words, const SumPlaces& other, std::size_t its_words) const {
+bool SumPlaces::overlaps(std::size_t words, const SumPlaces& other, std::size_t its_words) const {
   if (each.empty() && other.each.empty()) {
     return first < other.first + its_words && other.first < first + words;
   }

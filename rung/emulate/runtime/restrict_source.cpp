@@ -149,7 +149,7 @@ bool CompiledSource::writes_first(std::size_t open) const {
 std::size_t CompiledSource::only_access(std::size_t begin, std::size_t end,
                                         const Names& restricted) const {
   std::size_t only = 0;
-  const auto meet = [&](std::size_t base) {
+  const auto add_access = [&](std::size_t base) {
     const bool first = only == 0 || only == base;
     only = base;
     return base != 0 && first;
@@ -157,11 +157,11 @@ std::size_t CompiledSource::only_access(std::size_t begin, std::size_t end,
   for (std::size_t i = begin; i < end; ++i) {
     if (tokens_[i].is("?") || tokens_[i].is("->")) return 0;
     if (tokens_[i].is("*") && (i == begin || !is_operand_end(i - 1)) && !tokens_[i + 1].is(")") &&
-        !meet(base_behind(i + 1))) {
+        !add_access(base_behind(i + 1))) {
       return 0;
     }
     if (!tokens_[i].is("[")) continue;
-    if (!meet(base_before(i, true))) return 0;
+    if (!add_access(base_before(i, true))) return 0;
     i = tokens_.closing(i);
   }
   for (std::size_t i = begin; i < end; ++i) {

@@ -5,7 +5,7 @@
 namespace rung::cuda {
 namespace {
 
-void look_at(Texture& t, const cudaArray& array) {
+void set_array(Texture& t, const cudaArray& array) {
   t.format = array.format;
   t.data = array.data.get();
   t.width = static_cast<long long>(array.extent.width);
@@ -32,12 +32,12 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaReso
   }
   Texture t{*resource, *description, {}, nullptr, 1, 1, 1, 0, 0, {}};
   if (resource->resType == cudaResourceTypeArray && resource->res.array.array != nullptr) {
-    look_at(t, *resource->res.array.array);
+    set_array(t, *resource->res.array.array);
   } else if (resource->resType == cudaResourceTypeMipmappedArray &&
              resource->res.mipmap.mipmap != nullptr) {
     for (const auto& level : resource->res.mipmap.mipmap->levels) {
       Texture one = t;
-      look_at(one, *level);
+      set_array(one, *level);
       if (level == resource->res.mipmap.mipmap->levels.front()) {
         t = one;
       } else {

@@ -66,7 +66,7 @@ struct DeviceMergeSort {
   static cudaError_t SortKeys(void* storage, size_t& bytes, Keys keys, Count count, Compare before,
                               cudaStream_t stream = nullptr) {
     const rung::cuda::SpareRoom<rung::cuda::ValueOf<Keys>, char> room(count);
-    if (rung::cuda::asks_for_storage(storage, bytes, room.bytes)) return cudaSuccess;
+    if (rung::cuda::queries_storage(storage, bytes, room.bytes)) return cudaSuccess;
     return rung::cuda::run_in_one_thread(stream, [=] {
       rung::cuda::merge_sort(keys, nullptr, room.keys(storage), room.values(storage), count,
                              before);
@@ -76,7 +76,7 @@ struct DeviceMergeSort {
   static cudaError_t SortPairs(void* storage, size_t& bytes, Keys keys, Values values, Count count,
                                Compare before, cudaStream_t stream = nullptr) {
     const rung::cuda::SpareRoom<rung::cuda::ValueOf<Keys>, rung::cuda::ValueOf<Values>> room(count);
-    if (rung::cuda::asks_for_storage(storage, bytes, room.bytes)) return cudaSuccess;
+    if (rung::cuda::queries_storage(storage, bytes, room.bytes)) return cudaSuccess;
     return rung::cuda::run_in_one_thread(stream, [=] {
       rung::cuda::merge_sort(keys, values, room.keys(storage), room.values(storage), count, before);
     });
@@ -145,7 +145,7 @@ struct DeviceSegmentedSort {
                           To values_out, long long count, int segments, Begin begin, End end,
                           cudaStream_t stream, Compare before) {
     const rung::cuda::SpareRoom<Key, Value> room(count);
-    if (rung::cuda::asks_for_storage(storage, bytes, room.bytes)) return cudaSuccess;
+    if (rung::cuda::queries_storage(storage, bytes, room.bytes)) return cudaSuccess;
     return rung::cuda::run_in_one_thread(stream, [=] {
       for (int segment = 0; segment < segments; ++segment) {
         const long long first = begin[segment], last = end[segment];

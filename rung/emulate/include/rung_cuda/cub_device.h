@@ -9,13 +9,13 @@
 namespace rung::cuda {
 
 /// Returns true if the call only queries the storage size; sets `bytes` to the required size.
-inline bool asks_for_storage(void* storage, size_t& bytes, size_t needed = 1) {
+inline bool queries_storage(void* storage, size_t& bytes, size_t needed = 1) {
   if (storage == nullptr) bytes = needed;
   return storage == nullptr;
 }
 template <class Body>
 cudaError_t device_wide(void* storage, size_t& bytes, cudaStream_t stream, Body body) {
-  if (asks_for_storage(storage, bytes)) return cudaSuccess;
+  if (queries_storage(storage, bytes)) return cudaSuccess;
   return run_in_one_thread(stream, body);
 }
 

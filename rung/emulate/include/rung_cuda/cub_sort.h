@@ -113,7 +113,7 @@ struct DeviceRadixSort {
     const auto n = static_cast<size_t>(count);
     const size_t for_keys = (n * sizeof(Key) + 255) / 256 * 256;
     const size_t needed = for_keys + n * sizeof(Value) + 1;
-    if (rung::cuda::asks_for_storage(storage, bytes, needed)) return cudaSuccess;
+    if (rung::cuda::queries_storage(storage, bytes, needed)) return cudaSuccess;
     Key* const other = static_cast<Key*>(storage);
     Value* other_values = nullptr;
     if (values_in != nullptr) {
@@ -139,7 +139,7 @@ struct DeviceRadixSort {
   static cudaError_t sort_buffers(void* storage, size_t& bytes, DoubleBuffer<Key>& keys,
                                   DoubleBuffer<Value>& values, Count count, int begin, int end,
                                   bool descending, cudaStream_t stream) {
-    if (rung::cuda::asks_for_storage(storage, bytes)) return cudaSuccess;
+    if (rung::cuda::queries_storage(storage, bytes)) return cudaSuccess;
     Key *const from = keys.Current(), *const to = keys.Alternate();
     Value *const values_from = values.Current(), *const values_to = values.Alternate();
     if ((end - begin + 7) / 8 % 2 != 0) {

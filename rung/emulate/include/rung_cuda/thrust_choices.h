@@ -15,24 +15,24 @@ struct rung_merge {
   static Out run(const P& policy, In first, In last, In2 second, In2 second_last, Out out,
                  Less less = {}) {
     const std::ptrdiff_t n = last - first, m = second_last - second;
-    return out + rung_ask<In, In2, Out>(policy, std::ptrdiff_t{0},
-                                        [=, a = rung_of(first), b = rung_of(second),
-                                         to = rung_of(out)](std::ptrdiff_t& count) mutable {
-                                          std::ptrdiff_t i = 0, j = 0;
-                                          while (i < n || j < m) {
-                                            if (j == m || (i < n && less(a[i], b[j]))) {
-                                              if (of_first) to[count++] = a[i];
-                                              ++i;
-                                            } else if (i == n || less(b[j], a[i])) {
-                                              if (of_second) to[count++] = b[j];
-                                              ++j;
-                                            } else {
-                                              if (of_both) to[count++] = a[i];
-                                              if (!second_of_both) ++j;
-                                              ++i;
+    return out + rung_query<In, In2, Out>(policy, std::ptrdiff_t{0},
+                                          [=, a = rung_of(first), b = rung_of(second),
+                                           to = rung_of(out)](std::ptrdiff_t& count) mutable {
+                                            std::ptrdiff_t i = 0, j = 0;
+                                            while (i < n || j < m) {
+                                              if (j == m || (i < n && less(a[i], b[j]))) {
+                                                if (of_first) to[count++] = a[i];
+                                                ++i;
+                                              } else if (i == n || less(b[j], a[i])) {
+                                                if (of_second) to[count++] = b[j];
+                                                ++j;
+                                              } else {
+                                                if (of_both) to[count++] = a[i];
+                                                if (!second_of_both) ++j;
+                                                ++i;
+                                              }
                                             }
-                                          }
-                                        });
+                                          });
   }
 };
 
@@ -40,7 +40,7 @@ struct rung_unique_copy {
   template <class P, class In, class Out, class Equal = std::equal_to<>>
   static Out run(const P& policy, In first, In last, Out out, Equal equal = {}) {
     const std::ptrdiff_t n = last - first;
-    return out + rung_ask<In, Out>(
+    return out + rung_query<In, Out>(
                      policy, std::ptrdiff_t{0},
                      [=, in = rung_of(first), to = rung_of(out)](std::ptrdiff_t& count) mutable {
                        for (std::ptrdiff_t i = 0; i < n; ++i) {
@@ -54,7 +54,7 @@ struct rung_unique_by_key {
   static pair<Keys, Values> run(const P& policy, Keys first, Keys last, Values values,
                                 Equal equal = {}) {
     const std::ptrdiff_t n = last - first;
-    const auto kept = rung_ask<Keys, Values>(
+    const auto kept = rung_query<Keys, Values>(
         policy, std::ptrdiff_t{0},
         [=, keys = rung_of(first), of_keys = rung_of(values)](std::ptrdiff_t& count) mutable {
           for (std::ptrdiff_t i = 0; i < n; ++i) {
@@ -185,11 +185,11 @@ struct rung_binary {
 template <class A, class B>
 concept rung_of_expression = is_rung_expression<A> || is_rung_expression<B>;
 
-#define RUNG_PLACEHOLDER_OPERATOR(sign, Op)                                  \
-  template <class A, class B>                                                \
-    requires rung_of_expression<A, B>                                        \
-  __host__ __device__ constexpr auto operator sign(const A& a, const B& b) { \
-    return rung_expression<rung_binary<Op, A, B>>{{a, b}};                   \
+#define RUNG_PLACEHOLDER_OPERATOR(sign, Op)                                                        \
+  template <class A, class B>                                                                      \
+  requires rung_of_expression<A, B> __host__ __device__ constexpr auto operator sign(const A& a,   \
+                                                                                     const B& b) { \
+    return rung_expression<rung_binary<Op, A, B>>{{a, b}};                                         \
   }
 RUNG_PLACEHOLDER_OPERATOR(+, std::plus<>)
 RUNG_PLACEHOLDER_OPERATOR(-, std::minus<>)

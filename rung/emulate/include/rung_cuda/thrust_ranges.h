@@ -8,7 +8,7 @@ namespace thrust {
 
 /// Runs body(answer) on the system given by the policy or the iterators, and returns `answer`.
 template <class... Iterators, class P, class T, class Body>
-T rung_ask(const P& policy, T initial, Body body) {
+T rung_query(const P& policy, T initial, Body body) {
   rung_answer<T> answer(initial);
   rung_run<Iterators...>(policy, [=, to = answer.get()]() mutable { body(*to); });
   return *answer;
@@ -155,7 +155,7 @@ struct rung_find_if {
   template <class P, class In, class F>
   static In run(const P& policy, In first, In last, F predicate) {
     const std::ptrdiff_t n = last - first;
-    return first + rung_ask<In>(policy, n, [=, in = rung_of(first)](std::ptrdiff_t& at) {
+    return first + rung_query<In>(policy, n, [=, in = rung_of(first)](std::ptrdiff_t& at) {
              for (std::ptrdiff_t i = 0; i < n; ++i) {
                if (static_cast<bool>(predicate(in[i])) == wanted) {
                  at = i;
@@ -184,7 +184,7 @@ struct rung_mismatch {
   template <class P, class In, class In2, class Equal = std::equal_to<>>
   static pair<In, In2> run(const P& policy, In first, In last, In2 second, Equal equal = {}) {
     const std::ptrdiff_t n = last - first;
-    const auto same = rung_ask<In, In2>(
+    const auto same = rung_query<In, In2>(
         policy, n, [=, a = rung_of(first), b = rung_of(second)](std::ptrdiff_t& at) {
           for (std::ptrdiff_t i = n - 1; i >= 0; --i) {
             if (!equal(a[i], b[i])) at = i;
@@ -244,21 +244,21 @@ struct rung_partition {
   static In run(const P& policy, In first, In last, Stencil stencil, F predicate) {
     const auto n = last - first;
     const rung_scratch<rung_value<In>> scratch(n);
-    return first + rung_ask<In, Stencil>(policy, std::ptrdiff_t{0},
-                                         [=, in = rung_of(first), by = rung_of(stencil),
-                                          others = scratch.memory](std::ptrdiff_t& kept) mutable {
-                                           std::ptrdiff_t left = 0;
-                                           for (std::ptrdiff_t i = 0; i < n; ++i) {
-                                             const rung_value<In> here = in[i];
-                                             if (predicate(by[i])) {
-                                               in[kept++] = here;
-                                             } else {
-                                               others[left++] = here;
+    return first + rung_query<In, Stencil>(policy, std::ptrdiff_t{0},
+                                           [=, in = rung_of(first), by = rung_of(stencil),
+                                            others = scratch.memory](std::ptrdiff_t& kept) mutable {
+                                             std::ptrdiff_t left = 0;
+                                             for (std::ptrdiff_t i = 0; i < n; ++i) {
+                                               const rung_value<In> here = in[i];
+                                               if (predicate(by[i])) {
+                                                 in[kept++] = here;
+                                               } else {
+                                                 others[left++] = here;
+                                               }
                                              }
-                                           }
-                                           for (std::ptrdiff_t i = 0; i < left; ++i)
-                                             in[kept + i] = others[i];
-                                         });
+                                             for (std::ptrdiff_t i = 0; i < left; ++i)
+                                               in[kept + i] = others[i];
+                                           });
   }
 };
 
