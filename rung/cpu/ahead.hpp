@@ -19,14 +19,14 @@ struct PrefetchedRows {
   std::int64_t from;
   std::int64_t length;
 
-  /// Returns the address of position i. Always inlined, as ask_for_line().
+  /// Returns the address of position i. Always inlined, as prefetch_line().
   [[nodiscard]] RUNG_ALWAYS_INLINE const T* place(std::int64_t i) const noexcept {
     return i + from < length ? first + i + from : second + (i + from - length);
   }
   /// Prefetches positions [i, length): the remainder of an unrolled loop.
-  RUNG_ALWAYS_INLINE void ask_from(std::int64_t i, bool into_l2) const noexcept {
+  RUNG_ALWAYS_INLINE void prefetch_from(std::int64_t i, bool into_l2) const noexcept {
     constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
-    for (; i < length; i += line) ask_for_line(place(i), into_l2);
+    for (; i < length; i += line) prefetch_line(place(i), into_l2);
   }
 };
 

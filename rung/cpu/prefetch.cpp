@@ -13,7 +13,7 @@ namespace {
 
 /// Returns the value of RUNG_CPU_PREFETCH; an unknown value is ignored with a message, as in
 /// isa.cpp.
-std::optional<bool> asked_to() {
+std::optional<bool> requested_setting() {
   static const std::optional<bool> answer = []() -> std::optional<bool> {
     const char* const given = std::getenv("RUNG_CPU_PREFETCH");
     if (given == nullptr || *given == '\0') return {};
@@ -43,14 +43,14 @@ bool is_zen_3_or_4() {
 
 }  // namespace
 
-bool asks_for_lines() noexcept {
-  static const bool asks = asked_to().value_or(is_intel());
-  return asks;
+bool prefetches_into_l1() noexcept {
+  static const bool enabled = requested_setting().value_or(is_intel());
+  return enabled;
 }
 
-bool asks_memory_for_lines() noexcept {
-  static const bool asks = asked_to().value_or(is_zen_3_or_4());
-  return asks;
+bool prefetches_into_l2() noexcept {
+  static const bool enabled = requested_setting().value_or(is_zen_3_or_4());
+  return enabled;
 }
 
 }  // namespace rung::cpu

@@ -91,11 +91,11 @@ HWY_INLINE Sum row_maximum(const T* x, std::int64_t length) {
   return chains.maximum();
 }
 
-const bool prefetch_into_l2 = asks_memory_for_lines();
+const bool prefetch_into_l2 = prefetches_into_l2();
 
-/// Prefetches a line into L1, or into L2 if asks_memory_for_lines() (softmax of 4096x4096 on a
+/// Prefetches a line into L1, or into L2 if prefetches_into_l2() (softmax of 4096x4096 on a
 /// 2-core Zen 4 vCPU, one thread and two: 26.6 and 40.8 GB/s instead of 17.5 and 31.7).
-HWY_INLINE void prefetch(const void* place) { ask_for_line(place, prefetch_into_l2); }
+HWY_INLINE void prefetch(const void* place) { prefetch_line(place, prefetch_into_l2); }
 
 /// Adds exp(scale (x - maximum)) to the chains, and with `keep` stores it in `kept`. Prefetches
 /// `fetch`, unless null, in this pass, which is compute-bound; the pass for the maximum is

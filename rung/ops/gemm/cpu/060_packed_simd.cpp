@@ -153,13 +153,13 @@ void fill_tiles(Kernels<T>& k) {
   // vCPU). f64 gains on Zen 4 while other programs keep the caches busy: 1024 cubed from .78 to .92
   // of the ceiling, 2048 from .86 to .89 (2-core vCPU, one thread; two: .89 to .90, .87 to .91);
   // f32 neither gains nor loses.
-  const bool asks = cpu::asks_for_lines() || (sizeof(T) == 8 && cpu::asks_memory_for_lines());
-  k.asks_for_lines = HWY_TARGET == HWY_AVX3 && asks;
+  const bool prefetches =
+      cpu::prefetches_into_l1() || (sizeof(T) == 8 && cpu::prefetches_into_l2());
+  k.prefetches = HWY_TARGET == HWY_AVX3 && prefetches;
   constexpr Source p = Source::packed;
   constexpr Source s = Source::strided;
   k.tiles[0][0][0] = tiles_of<T, p, p, 1>();
-  k.tiles[0][0][1] =
-      k.asks_for_lines ? tiles_of<T, p, p, 2, Fetching::tile>() : tiles_of<T, p, p, 2>();
+  k.tiles[0][0][1] = k.prefetches ? tiles_of<T, p, p, 2, Fetching::tile>() : tiles_of<T, p, p, 2>();
   k.tiles[0][1][0] = tiles_of<T, p, s, 1>();
   k.tiles[0][1][1] = tiles_of<T, p, s, 2>();
   k.tiles[1][0][0] = tiles_of<T, s, p, 1>();

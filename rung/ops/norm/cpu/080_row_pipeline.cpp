@@ -147,7 +147,7 @@ HWY_INLINE void write(const T* s, T* y, std::int64_t n, const Scale<Wide<T>>& sc
   // (4096x4096 on a 2-core Zen 5 vCPU: 3.9 ms against 4.2).
   constexpr int bunch = 8;
   for (; i + bunch * step <= n; i += bunch * step) {
-    next.ask(i, bunch * step);
+    next.prefetch(i, bunch * step);
     V result[bunch];
     if (gamma != nullptr && beta != nullptr) {
 #pragma GCC unroll 8
@@ -289,7 +289,7 @@ HWY_INLINE Found<Wide<T>> pipeline_step(const T* s, T* y, const Scale<Wide<T>>& 
   if (head != 0) write_alone<T, streams>(s, y, 0, head, scale, weights);
   const std::int64_t left = in.n - head - whole;
   if (left != 0) write_alone<T, streams>(s, y, head + whole, left, scale, weights);
-  if (streams) in.coming.ask_from(whole, in.far);
+  if (streams) in.coming.prefetch_from(whole, in.far);
 
   V sums[chains];
   V rest[chains];
@@ -298,10 +298,10 @@ HWY_INLINE Found<Wide<T>> pipeline_step(const T* s, T* y, const Scale<Wide<T>>& 
   for (int k = 0; k < chains; ++k) sums[k] = rest[k] = squares[k] = hn::Zero(d);
   for (std::int64_t i = 0; i < whole; i += chains * step) {
     const std::int64_t out = head + whole - chains * step - i;
-    const T* ask = in.coming.place(i);
+    const T* ahead = in.coming.place(i);
 #pragma GCC unroll 8
     for (int k = 0; k < chains; ++k) {
-      if (streams && k * step % line == 0) cpu::ask_for_line(ask + k * step, in.far);
+      if (streams && k * step % line == 0) cpu::prefetch_line(ahead + k * step, in.far);
       const V v = load_as(d, in.next + i + k * step);
       const V distance = layer ? hn::Sub(v, middle) : v;
       squares[k] = hn::MulAdd(distance, distance, squares[k]);
@@ -342,7 +342,7 @@ void pipelined_rows(const RowPipeline& call, cpu::Range rows) {
   const std::int64_t ahead =
       cpu::elements_ahead(far ? far_prefetch_distance : prefetch_distance, x_of(rows.begin + last),
                           row_at<T>(call, rows.begin).y, far);
-  const std::int64_t asked = last + ahead / n;
+  const std::int64_t rows_ahead = last + ahead / n;
 
   const T* s = x_of(rows.begin);
   auto scale = scale_of(moments_of<T>(s, n, layer, {}), n, args.epsilon);
@@ -359,7 +359,7 @@ void pipelined_rows(const RowPipeline& call, cpu::Range rows) {
         s, y, scale, weights,
         {next,
          x_of(index + 2),
-         {x_of(index + asked), x_of(index + asked + 1), ahead % n, n},
+         {x_of(index + rows_ahead), x_of(index + rows_ahead + 1), ahead % n, n},
          n,
          center,
          far});

@@ -78,7 +78,7 @@ HWY_INLINE Means<Wide<T>> means_of(const T* x, const T* dy, const Wide<T>* gamma
   for (int k = 0; k < chains; ++k) sum_g[k] = sum_gz[k] = hn::Zero(d);
   std::int64_t i = 0;
   for (; i + chains * step <= n; i += chains * step) {
-    row::Next<T>{next}.ask(i, chains * step);
+    row::Next<T>{next}.prefetch(i, chains * step);
 #pragma GCC unroll 4
     for (int k = 0; k < chains; ++k) {
       const std::int64_t at = i + k * step;
@@ -118,7 +118,7 @@ HWY_INLINE void write(const T* x, const T* dy, T* dx, const Wide<T>* gamma, Wide
   const V mean_gz = hn::Set(d, means.gz);
   std::int64_t i = 0;
   for (; i + step <= n; i += step) {
-    row::Next<T>{next}.ask(i, step);
+    row::Next<T>{next}.prefetch(i, step);
     const V z = hn::MulAdd(hn::Sub(load_as(d, x + i), center), rstd, shift);
     const V dy_i = load_as(d, dy + i);
     const V g = gamma != nullptr ? hn::Mul(dy_i, hn::LoadU(d, gamma + i)) : dy_i;

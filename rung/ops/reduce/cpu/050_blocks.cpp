@@ -21,11 +21,11 @@ namespace {
 // lanes.
 constexpr std::int64_t turns = 64;
 
-/// Prefetch distance in lines for Reading::lines and Reading::asked.
+/// Prefetch distance in lines for Reading::lines and Reading::into_l2.
 template <Reading reading>
-inline constexpr std::int64_t lines_ahead = reading == Reading::asked ? 64 : 32;
+inline constexpr std::int64_t lines_ahead = reading == Reading::into_l2 ? 64 : 32;
 template <Reading reading>
-inline constexpr int into_cache = reading == Reading::asked ? 2 : 3;
+inline constexpr int into_cache = reading == Reading::into_l2 ? 2 : 3;
 
 template <class S>
 struct Shape {  // shape of a block, in elements
@@ -112,7 +112,7 @@ HWY_INLINE void take_step(typename S::V (&totals)[Shape<S>::chains], const typen
   constexpr auto line = static_cast<std::int64_t>(64 / sizeof(*at));
 #pragma GCC unroll 8
   for (int c = 0; c < Shape<S>::chains; ++c) {
-    if ((reading == Reading::lines || reading == Reading::asked) && c * S::lanes % line == 0) {
+    if ((reading == Reading::lines || reading == Reading::into_l2) && c * S::lanes % line == 0) {
       __builtin_prefetch(at + c * S::lanes + lines_ahead<reading> * line, 0, into_cache<reading>);
     }
     const std::int64_t place = c * (reading == Reading::streams ? apart : S::lanes);
@@ -397,8 +397,8 @@ HWY_NOINLINE void rows_of(const Rows& rows) {
       return fold.template operator()<Reading::lines>();
     case Reading::pages:
       return fold.template operator()<Reading::pages>();
-    case Reading::asked:
-      return fold.template operator()<Reading::asked>();
+    case Reading::into_l2:
+      return fold.template operator()<Reading::into_l2>();
   }
 }
 
@@ -441,7 +441,7 @@ void fold_rows(DType element, Fold fold, const Rows& rows) {
 Reading reading_of(double bytes) {
   constexpr double within_l2 = 512 << 10;
   constexpr double within_l3 = 16 << 20;
-  if (cpu::asks_memory_for_lines()) return bytes <= within_l3 ? Reading::near : Reading::asked;
+  if (cpu::prefetches_into_l2()) return bytes <= within_l3 ? Reading::near : Reading::into_l2;
   return bytes <= within_l2 ? Reading::near : bytes <= within_l3 ? Reading::lines : Reading::pages;
 }
 

@@ -141,17 +141,17 @@ HWY_INLINE void pipeline_rows(const PipelineStages<T, Y>& rows, std::int64_t len
   write_row<Sum>(rows.y + behind, length - behind, streams,
                  [&](std::int64_t i, auto... n)
                      HWY_ATTR RUNG_ALWAYS_INLINE { return result(behind + i, n...); });
-  if (streams) rows.coming.ask_from(whole, prefetch_into_l2);
+  if (streams) rows.coming.prefetch_from(whole, prefetch_into_l2);
   Chains<Sum> sums(0);
   Chains<Sum> maxima(no_maximum<Sum>);
   for (std::int64_t i = 0; i < whole; i += 4 * lanes) {
     const std::int64_t out = streams ? behind - 4 * lanes - i : i;
-    const T* ask = rows.coming.place(i);
+    const T* ahead = rows.coming.place(i);
 #pragma GCC unroll 4
     for (int c = 0; c < 4; ++c) {
       const std::int64_t at = i + c * lanes;
       const std::int64_t to = out + c * lanes;
-      if (streams && c * lanes % line == 0) prefetch(ask + c * lanes);
+      if (streams && c * lanes % line == 0) prefetch(ahead + c * lanes);
       maxima.at[c] = hn::Max(load_as(d, rows.after_next + at), maxima.at[c]);
       if constexpr (streams) {
         hn::Stream(narrow<Y>(d, result(to)), Stored(), reinterpret_cast<Bits*>(rows.y + to));
@@ -265,8 +265,8 @@ class SoftmaxRows {
     Y* next_y = y_of(at(share.begin + 1));
     const std::int64_t ahead =
         cpu::elements_ahead(prefetch_distance, x_of(at(share.begin + 2)), y, prefetch_into_l2);
-    const std::int64_t asked = 2 + ahead / length;
-    const T* coming = x_of(at(share.begin + asked));
+    const std::int64_t rows_ahead = 2 + ahead / length;
+    const T* coming = x_of(at(share.begin + rows_ahead));
     Sum* kept = scratch_;
     Sum* made = streams ? scratch_ + padded_length(length) : scratch_;
     RowStatistics<Sum> here{row_maximum<Sum>(x, length), 0};
@@ -276,7 +276,7 @@ class SoftmaxRows {
     for (std::int64_t row = share.begin; row + 1 < share.end; ++row) {
       const T* after = x_of(at(row + 2));
       Y* after_y = y_of(at(row + 2));
-      const T* then = streams ? x_of(at(row + asked + 1)) : coming;
+      const T* then = streams ? x_of(at(row + rows_ahead + 1)) : coming;
       const PipelineStages<T, Y> rows{x, y, next_x, after, {coming, then, ahead % length, length}};
       Sum maximum_after;
       pipeline_rows<log, streams>(rows, length, scale_, here, next, maximum_after, kept, made);

@@ -113,7 +113,7 @@ void sum_range(const Args& args, cpu::Range range, S* scratch) {
       // The hardware prefetcher starts too late on short row segments: prefetch two rows ahead.
       const S* const ahead = lines.load(lines.first_plane, row + 2, nullptr);
       for (std::int64_t j = 0; j < lines.columns; j += 64 / sizeof(S)) {
-        cpu::ask_for_line(ahead + j, true);
+        cpu::prefetch_line(ahead + j, true);
       }
     }
     const S* const from = lines.load(lines.first_plane, row, spare);

@@ -116,7 +116,7 @@ struct BlockLimits {
 inline BlockLimits block_limits() {
   static const BlockLimits known = [] {
     BlockLimits limits;
-    if (cpu::asks_memory_for_lines()) {
+    if (cpu::prefetches_into_l2()) {
       limits.k_bytes = 4096;
       const std::int64_t l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);  // 0 if it is not known
       if (l2 > 0) limits.a_bytes = std::min<std::int64_t>(l2, 1 << 20) / 16 * 9;
@@ -215,7 +215,7 @@ constexpr std::int64_t max_columns_for_copied_rows = 1536;
 template <class T>
 PackedA<T> pack_a(const RowMajorProduct& call, const Kernels<T>& ks, std::int64_t batch,
                   std::int64_t i, std::int64_t rows, std::int64_t p, std::int64_t k, T* to) {
-  if (call.a.column != 1 || call.n > max_columns_for_copied_rows || ks.asks_for_lines) {
+  if (call.a.column != 1 || call.n > max_columns_for_copied_rows || ks.prefetches) {
     return pack_panels(call, ks, batch, i, rows, p, k, to);
   }
   const int in = static_cast<int>(call.in);

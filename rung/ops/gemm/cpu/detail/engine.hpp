@@ -171,7 +171,7 @@ struct Kernels {
   int lanes;             // per vector
   int tile_rows;         // the general tile is tile_rows x 2 vectors
   int narrow_tile_rows;  // maximum rows of a tile one vector wide
-  bool asks_for_lines;   // the general tile prefetches packed A and B in software
+  bool prefetches;       // the general tile prefetches packed A and B in software
   /// tiles[a_source][b_source][vectors - 1][rows - 1]
   TileFunction<T>* const* tiles[2][2][2];
   PackFunction<T>* pack[4];  // by DType of the matrix: f32, f64, f16, bf16

@@ -27,9 +27,9 @@ namespace {
 constexpr int streams = 8;  // rows read in parallel
 
 // Prefetcher of B's rows from memory: the hardware alone, helped at page ends (`left`), or
-// software, which prefetches every line into L2, 16 lines ahead (`asked`). Software prefetch gains
-// on Zen 4 and costs a tenth or more where B is cached (EXPERIMENTS.md).
-enum class Streaming { left, asked };
+// software, which prefetches every line into L2, 16 lines ahead (`prefetched`). Software
+// prefetch gains on Zen 4 and costs a tenth or more where B is cached (EXPERIMENTS.md).
+enum class Streaming { left, prefetched };
 
 // Computes y[j] = sum over r < rows of x[r * x_step] * b[r * b_row + j], plus y[j] unless `first`.
 template <int rows, Streaming streaming, class T>
@@ -49,7 +49,7 @@ void add_group(std::int64_t columns, const T* x, std::int64_t x_step, T alpha, c
   for (int r = 0; r < rows; ++r) element[r] = hn::Set(d, alpha * x[r * x_step]);
   std::int64_t j = 0;
   for (; j + step <= columns; j += step) {
-    if constexpr (streaming == Streaming::asked) {
+    if constexpr (streaming == Streaming::prefetched) {
       // After the last column, prefetching continues in the next group of rows.
       const std::int64_t behind = j + 16 * line - columns;
       const T* soon = b + (behind < 0 ? j + 16 * line : rows * b_row + behind);
@@ -158,8 +158,8 @@ void multiply(const RowMajorProduct& call, std::int64_t batch, std::int64_t begi
   Sums<T> sums{call, kernels<T>(), batch, true, y, run};
   const T alpha = static_cast<T>(call.alpha);
   constexpr std::int64_t cached_bytes = 16 << 20;
-  const bool asked = cpu::asks_memory_for_lines() &&
-                     call.n * call.k * static_cast<std::int64_t>(sizeof(T)) > cached_bytes;
+  const bool prefetched = cpu::prefetches_into_l2() &&
+                          call.n * call.k * static_cast<std::int64_t>(sizeof(T)) > cached_bytes;
   // Sums are written directly to C unless an epilogue or a conversion follows.
   const bool plain = call.direct() && call.beta == 0 && !call.has_epilogue();
   for (std::int64_t j = begin; j < end; j += run) {
@@ -168,7 +168,8 @@ void multiply(const RowMajorProduct& call, std::int64_t batch, std::int64_t begi
     const T* b = static_cast<const T*>(at(call.b, call.in, batch, 0, j));
     if (call.b.column == 1) {
       const T* a = static_cast<const T*>(at(call.a, call.in, batch, 0, 0));
-      const auto add = asked ? add_rows<Streaming::asked, T> : add_rows<Streaming::left, T>;
+      const auto add =
+          prefetched ? add_rows<Streaming::prefetched, T> : add_rows<Streaming::left, T>;
       add(call.k, columns, a, call.a.column, alpha, b, call.b.row, to);
     } else {
       dot_columns(call.k, columns, x, alpha, b, call.b.column, to);

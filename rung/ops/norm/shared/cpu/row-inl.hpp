@@ -44,12 +44,12 @@ HWY_INLINE hn::TFromD<D> total(D d, V (&sums)[chains]) {
   return hn::GetLane(hn::SumOfLanes(d, pair));
 }
 
-const bool from_dram = cpu::asks_memory_for_lines();
+const bool from_dram = cpu::prefetches_into_l2();
 
 /// Row that is prefetched line by line during the second pass over another row, which hits L1 and
 /// leaves memory idle (4096x4096 on a 2-core Zen 5 vCPU: 3.7 ms instead of 4.7; prefetched in the
 /// second and third pass, or in the third alone, 3.8 to 3.9).
-/// Prefetched from memory into L2 if cpu::asks_memory_for_lines(): on a 2-core Zen 4 vCPU,
+/// Prefetched from memory into L2 if cpu::prefetches_into_l2(): on a 2-core Zen 4 vCPU,
 /// 256x65536 went from 1.35 to 1.62 times the fastest peer's speed with one thread, from 1.38 to
 /// 1.52 with two.
 template <class T>
@@ -57,10 +57,10 @@ struct Next {
   const T* at = nullptr;  // null: nothing is prefetched
   bool far = false;
 
-  HWY_INLINE void ask(std::int64_t first, std::int64_t elements) const {
+  HWY_INLINE void prefetch(std::int64_t first, std::int64_t elements) const {
     constexpr std::int64_t line = 64 / sizeof(T);
     if (at == nullptr) return;
-    for (std::int64_t i = 0; i < elements; i += line) cpu::ask_for_line(at + first + i, far);
+    for (std::int64_t i = 0; i < elements; i += line) cpu::prefetch_line(at + first + i, far);
   }
 };
 
@@ -87,7 +87,7 @@ HWY_INLINE void add_moments(V (&rest)[chains], V (&squares)[chains], V middle, c
   constexpr std::int64_t step = lanes<T>;
   std::int64_t i = from;
   for (; i + chains * step <= n; i += chains * step) {
-    next.ask(i, chains * step);
+    next.prefetch(i, chains * step);
 #pragma GCC unroll 8
     for (int k = 0; k < chains; ++k) {
       const V distance = hn::Sub(load_as(d, s + i + k * step), middle);

@@ -21,7 +21,7 @@ enum class Reading : std::uint8_t {
   streams,  // slightly more than L1: one stream per accumulator of the kernel
   lines,    // L3: every line is prefetched
   pages,    // memory: the first lines of each page are prefetched
-  asked,    // memory, if cpu::asks_memory_for_lines(): every line, into L2
+  into_l2,  // memory, if cpu::prefetches_into_l2(): every line, into L2
 };
 Reading reading_of(double bytes);
 
