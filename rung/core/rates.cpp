@@ -67,16 +67,17 @@ const KernelRates* listed(const RatedMachine& machine, std::string_view op,
 
 int detail::match_machine(Backend backend, const DeviceInfo& info) {
   const std::span<const RatedMachine> all = rated_machines();
-  const char* const asked = std::getenv("RUNG_RATES");
-  if (asked != nullptr && *asked != '\0') {
+  const char* const requested = std::getenv("RUNG_RATES");
+  if (requested != nullptr && *requested != '\0') {
     std::vector<std::string_view> names;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i].name == asked && all[i].is_gpu == is_gpu(backend)) return static_cast<int>(i);
+      if (all[i].name == requested && all[i].is_gpu == is_gpu(backend)) return static_cast<int>(i);
       names.push_back(all[i].name);
     }
-    if (std::find(names.begin(), names.end(), asked) == names.end()) {
-      throw Error(ErrorCode::invalid_argument, "RUNG_RATES: no machine '" + std::string(asked) +
-                                                   "' was measured" + did_you_mean(asked, names));
+    if (std::find(names.begin(), names.end(), requested) == names.end()) {
+      throw Error(ErrorCode::invalid_argument, "RUNG_RATES: no machine '" + std::string(requested) +
+                                                   "' was measured" +
+                                                   did_you_mean(requested, names));
     }
   }
   int nearest = max_rated_machines;

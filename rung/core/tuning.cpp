@@ -402,21 +402,21 @@ std::string tuning_file_path() {
 std::string tuning_file_trouble() { return tuning_file().trouble(); }
 
 Tuning default_tuning() {
-  const std::string_view asked = variable("RUNG_TUNE");
-  if (asked.empty()) return Tuning::off;
+  const std::string_view requested = variable("RUNG_TUNE");
+  if (requested.empty()) return Tuning::off;
   for (const auto& [word, tuning] : tunings) {
-    if (word == asked) return tuning;
+    if (word == requested) return tuning;
   }
-  throw Error(ErrorCode::invalid_argument,
-              "RUNG_TUNE is '" + std::string(asked) + "'; accepted: off, remembered, first_call");
+  throw Error(ErrorCode::invalid_argument, "RUNG_TUNE is '" + std::string(requested) +
+                                               "'; accepted: off, remembered, first_call");
 }
 
 bool calls_are_logged() {
-  const std::string_view asked = variable("RUNG_LOG");
-  if (asked.empty()) return false;
-  if (asked == "calls") return true;
+  const std::string_view requested = variable("RUNG_LOG");
+  if (requested.empty()) return false;
+  if (requested == "calls") return true;
   throw Error(ErrorCode::invalid_argument,
-              "RUNG_LOG is '" + std::string(asked) + "'; accepted: calls");
+              "RUNG_LOG is '" + std::string(requested) + "'; accepted: calls");
 }
 
 Tuned remembered_choice(const ObservedCall& call, const Context& context) {

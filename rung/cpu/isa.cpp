@@ -64,15 +64,16 @@ namespace {
 // Read when the library is loaded, before any kernel runs. An unknown value is ignored with a
 // message, since a library must not throw while it is being loaded.
 const bool environment_read = [] {
-  const char* asked = std::getenv("RUNG_CPU_TARGET");
-  if (asked == nullptr || *asked == '\0') return true;
+  const char* requested = std::getenv("RUNG_CPU_TARGET");
+  if (requested == nullptr || *requested == '\0') return true;
   for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512}) {
-    if (std::string(asked) == to_string(isa)) {
+    if (std::string(requested) == to_string(isa)) {
       cap_isa(isa);
       return true;
     }
   }
-  std::fprintf(stderr, "rung: RUNG_CPU_TARGET=%s ignored; known: scalar, avx2, avx512\n", asked);
+  std::fprintf(stderr, "rung: RUNG_CPU_TARGET=%s ignored; known: scalar, avx2, avx512\n",
+               requested);
   return false;
 }();
 }  // namespace

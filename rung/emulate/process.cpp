@@ -29,9 +29,9 @@ namespace {
 // Includes SIGPIPE: the reader of our messages may have exited (`| head -1`).
 constexpr int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
 
-std::atomic<int> asked_to_end{0};
+std::atomic<int> ending_signal{0};
 
-void on_ending_signal(int signal) { asked_to_end = signal; }
+void on_ending_signal(int signal) { ending_signal = signal; }
 
 // Programs may run on several threads, but signal handlers are per process.
 std::mutex holders_mutex;
@@ -95,7 +95,7 @@ pid_t start(const std::vector<std::string>& command,
 
 }  // namespace
 
-int interrupted() { return asked_to_end; }
+int interrupted() { return ending_signal; }
 
 HeldSignals::HeldSignals() {
   const std::lock_guard lock(holders_mutex);

@@ -17,10 +17,10 @@ constexpr const char* library_name = "libOpenCL.so.1";
 class Symbols {
  public:
   Symbols() {
-    const char* const asked = std::getenv("RUNG_OPENCL_LIBRARY");
-    const bool is_asked = asked != nullptr && *asked != '\0';
-    const std::string file = is_asked ? asked : library_name;
-    if (!is_asked && dlsym(RTLD_DEFAULT, "clGetPlatformIDs") != nullptr) {
+    const char* const requested = std::getenv("RUNG_OPENCL_LIBRARY");
+    const bool is_requested = requested != nullptr && *requested != '\0';
+    const std::string file = is_requested ? requested : library_name;
+    if (!is_requested && dlsym(RTLD_DEFAULT, "clGetPlatformIDs") != nullptr) {
       handle_ = RTLD_DEFAULT;
       return;
     }

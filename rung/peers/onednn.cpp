@@ -78,9 +78,10 @@ struct Primitive::Made {
     if (primitive != nullptr) library().primitive_destroy(primitive);
   }
 
-  [[nodiscard]] bool serves(const Operation& asked, std::initializer_list<Operand> operands,
+  [[nodiscard]] bool serves(const Operation& requested, std::initializer_list<Operand> operands,
                             int thread_count) const {
-    if (!(operation == asked) || count != operands.size() || threads != thread_count) return false;
+    if (!(operation == requested) || count != operands.size() || threads != thread_count)
+      return false;
     std::size_t i = 0;
     for (const Operand& operand : operands) {
       if (roles[i] != operand.role || !lie_alike(tensors[i], operand.tensor)) return false;
@@ -91,9 +92,9 @@ struct Primitive::Made {
 
   /// Creates the primitive, or leaves `primitive` null if oneDNN does not support it, which is
   /// cached too.
-  void make(const Operation& asked, std::initializer_list<Operand> operands, int thread_count) {
+  void make(const Operation& requested, std::initializer_list<Operand> operands, int thread_count) {
     const Library& lib = library();
-    operation = asked;
+    operation = requested;
     threads = thread_count;
     Layouts layouts;
     bool any[max_operands] = {};

@@ -162,8 +162,8 @@ bool Worker::find_work() {
   const bool looked_enough = rounds_ > rounds_before_deadlock && stuck_ > looks_before_deadlock;
   if (looked_enough || (nobody_runs && stands_still())) {
     if (state_->all_stuck(waiting_)) {
-      const auto ask = launch_->keep_looking;
-      if (ask == nullptr || !ask(launch_->data)) return false;
+      const auto keeps_looking = launch_->keep_looking;
+      if (keeps_looking == nullptr || !keeps_looking(launch_->data)) return false;
       wake_all();
       return true;
     }

@@ -61,10 +61,10 @@ std::vector<int> thread_counts(const std::string& text) {
 
 /// Returns the backends to time. Two are included only on request: the simulated GPU, on which
 /// nothing is timed, and OpenCL, whose first device may be the CPU, which is timed anyway.
-std::vector<Backend> backends_to_bench(const std::string& asked,
+std::vector<Backend> backends_to_bench(const std::string& requested,
                                        std::vector<std::string>& missing) {
-  std::vector<Backend> backends = select_backends(asked, missing);
-  if (!asked.empty()) return backends;
+  std::vector<Backend> backends = select_backends(requested, missing);
+  if (!requested.empty()) return backends;
   for (const Backend backend : {Backend::simt, Backend::opencl}) {
     std::erase(backends, backend);
     std::erase_if(missing, [&](const std::string& line) {

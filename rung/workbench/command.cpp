@@ -243,8 +243,8 @@ int run_program(int argc, const char* const* argv) {
     } catch (const CLI::CallForVersion&) {
       fmt::print("{}\n", version_text());
       return exit_good;
-    } catch (const CLI::Success& asked_for_help) {
-      return program.app.exit(asked_for_help);
+    } catch (const CLI::Success& help_requested) {
+      return program.app.exit(help_requested);
     } catch (const CLI::ParseError& error) {
       return report_usage(program.app, error);
     }

@@ -120,13 +120,13 @@ std::string seconds_text(double seconds) {
 /// Lists the lines with the most L2 traffic, by the cache model.
 std::string cache_lines(const ordered_json& kernel) {
   constexpr std::size_t most = 4;
-  const auto asked = [](const ordered_json& line) { return line.at("l2_sectors").get<double>(); };
+  const auto sectors = [](const ordered_json& line) { return line.at("l2_sectors").get<double>(); };
   std::vector<const ordered_json*> lines;
   for (const ordered_json& line : kernel.at("lines")) {
-    if (asked(line) != 0) lines.push_back(&line);
+    if (sectors(line) != 0) lines.push_back(&line);
   }
   std::stable_sort(lines.begin(), lines.end(), [&](const ordered_json* a, const ordered_json* b) {
-    return asked(*a) > asked(*b);
+    return sectors(*a) > sectors(*b);
   });
   std::string text;
   for (std::size_t i = 0; i < lines.size() && i < most; ++i) {
@@ -139,7 +139,7 @@ std::string cache_lines(const ordered_json& kernel) {
     const std::string file = printable(line.at("file").get<std::string>());
     text += fmt::format("    line {} of {}: {}L2 {:.3g} %; {} bytes read\n",
                         line.at("line").get<int>(), file.substr(file.rfind('/') + 1), hits,
-                        100 * count("l2_hits") / asked(line), whole(count("dram_read_bytes")));
+                        100 * count("l2_hits") / sectors(line), whole(count("dram_read_bytes")));
   }
   return text;
 }

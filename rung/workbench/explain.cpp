@@ -38,9 +38,9 @@ struct Options {
 };
 
 /// Returns the ladder to explain: the requested one, else the simulated GPU if the rung is on it.
-Backend backend_of(const AnyOperator& op, const std::string& rung, const std::string& asked) {
-  if (!asked.empty()) {
-    const Backend backend = parse_backend(asked);
+Backend backend_of(const AnyOperator& op, const std::string& rung, const std::string& requested) {
+  if (!requested.empty()) {
+    const Backend backend = parse_backend(requested);
     if (!rung.empty()) expect_rung(op, rung, backend);
     return backend;
   }
@@ -119,7 +119,7 @@ class Problems {
   [[nodiscard]] Explained explain(const RungInfo& rung, const RungInfo* other = nullptr) const {
     const Made& made = choose(rung, other);
     Explained one = explain_rung(rung, made.problem, *made.instance);
-    ask_simulated(op_, one);
+    check_simulated(op_, one);
     return one;
   }
   /// Explains the previous rung, on the problem of `one` if it supports that.

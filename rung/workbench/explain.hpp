@@ -72,7 +72,7 @@ Explained explain_rung(const RungInfo& rung, const Problem& problem, Instance& i
 
 /// Checks whether the rung of the same name on the simulated GPU supports the problem; for rungs
 /// whose own device is absent.
-void ask_simulated(const AnyOperator& op, Explained& one);
+void check_simulated(const AnyOperator& op, Explained& one);
 
 /// Returns the rung that this one improves on according to its header, else its predecessor on the
 /// ladder; null: none.

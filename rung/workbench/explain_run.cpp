@@ -80,7 +80,7 @@ Explained explain_rung(const RungInfo& rung, const Problem& problem, Instance& i
   return one;
 }
 
-void ask_simulated(const AnyOperator& op, Explained& one) {
+void check_simulated(const AnyOperator& op, Explained& one) {
   if (one.rung->backend != Backend::cuda || one.rung->peer || one.refused) return;
   for (const RungInfo* twin : op.rungs()) {
     if (twin->backend != Backend::simt || twin->name != one.rung->name) continue;

@@ -114,7 +114,7 @@ std::string problem_help(const AnyOperator& op) {
 }
 
 /// Returns true if the command line selects the rung.
-bool is_asked(const RungInfo& rung, const Target& target, const Options& options) {
+bool is_requested(const RungInfo& rung, const Target& target, const Options& options) {
   return (target.rung.empty() || rung.name == target.rung) &&
          (options.backend.empty() || options.backend == to_string(rung.backend));
 }
@@ -128,7 +128,7 @@ void print_ladder(const AnyOperator& op, const Target& target, const Options& op
   Table table(
       {{"backend"}, {"step", true}, {"rung"}, {"file", false, Table::Fit::drop}, {"remark"}});
   for (const RungInfo* rung : op.rungs()) {
-    if (!is_asked(*rung, target, options)) continue;
+    if (!is_requested(*rung, target, options)) continue;
     // The operator's folder and the backend's folder are the same in every line.
     const std::size_t folder = rung->file.rfind('/');
     const std::size_t from =
@@ -261,7 +261,7 @@ int run(const Options& options) {
     ordered_json all = ordered_json::array();
     for (const AnyOperator* op : target.operators) {
       for (const RungInfo* rung : op->rungs()) {
-        if (is_asked(*rung, target, options)) all.push_back(to_json(*op, *rung));
+        if (is_requested(*rung, target, options)) all.push_back(to_json(*op, *rung));
       }
     }
     fmt::print("{}\n", all.dump(2));

@@ -129,11 +129,12 @@ void expect_rung(const AnyOperator& op, std::string_view rung, std::optional<Bac
                   did_you_mean(rung, known), public_call, list, absent));
 }
 
-std::vector<Backend> select_backends(const std::string& asked, std::vector<std::string>& missing) {
-  if (!asked.empty()) {
-    const Backend backend = parse_backend(asked);
+std::vector<Backend> select_backends(const std::string& requested,
+                                     std::vector<std::string>& missing) {
+  if (!requested.empty()) {
+    const Backend backend = parse_backend(requested);
     if (const Availability here = available(backend); !here) {
-      throw Error(ErrorCode::not_available, fmt::format("backend {}: {}", asked, here.why));
+      throw Error(ErrorCode::not_available, fmt::format("backend {}: {}", requested, here.why));
     }
     return {backend};
   }

@@ -45,10 +45,11 @@ const char* kind_name(const RungInfo& rung);
 /// given) or the public call.
 void expect_rung(const AnyOperator& op, std::string_view rung, std::optional<Backend> backend);
 
-/// Returns the requested backend, or all available ones if `asked` is empty. Throws
+/// Returns the requested backend, or all available ones if `requested` is empty. Throws
 /// Error(not_available) if the requested one is unavailable. Appends a line to `missing` for each
 /// unavailable one.
-std::vector<Backend> select_backends(const std::string& asked, std::vector<std::string>& missing);
+std::vector<Backend> select_backends(const std::string& requested,
+                                     std::vector<std::string>& missing);
 
 /// Help of the option --device, for commands that time or check.
 inline constexpr const char* device_help =

@@ -41,10 +41,10 @@ struct Options {
 };
 
 /// Returns the default backend of programs: a GPU if there is one.
-Backend backend_to_time(const std::string& asked) {
-  if (asked.empty()) return available(Backend::cuda) ? Backend::cuda : Backend::cpu;
+Backend backend_to_time(const std::string& requested) {
+  if (requested.empty()) return available(Backend::cuda) ? Backend::cuda : Backend::cpu;
   std::vector<std::string> missing;
-  const Backend backend = select_backends(asked, missing).front();
+  const Backend backend = select_backends(requested, missing).front();
   if (backend == Backend::simt) {
     throw Error(
         ErrorCode::invalid_argument,

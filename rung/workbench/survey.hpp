@@ -132,8 +132,8 @@ std::string survey_json(const SurveyResults& survey, const bench::Machine& machi
 /// Parses the output of survey_json(). Throws Error(io) for any other text.
 SurveyResults survey_from_json(const std::string& text);
 /// Throws Error(invalid_argument) that names the difference if `file` cannot be continued by the
-/// survey `asked`.
-void expect_same_survey(const SurveyResults& file, const SurveyResults& asked,
+/// survey `requested`.
+void expect_same_survey(const SurveyResults& file, const SurveyResults& requested,
                         std::string_view path);
 
 /// Distribution of a ratio over the rows that were measured and are not undecided.

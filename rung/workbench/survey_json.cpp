@@ -154,7 +154,7 @@ SurveyResults survey_from_json(const std::string& text) {
   return survey;
 }
 
-void expect_same_survey(const SurveyResults& file, const SurveyResults& asked,
+void expect_same_survey(const SurveyResults& file, const SurveyResults& requested,
                         std::string_view path) {
   const auto differs = [&](const std::string& its, const std::string& ours, const char* what) {
     if (its == ours) return;
@@ -163,14 +163,14 @@ void expect_same_survey(const SurveyResults& file, const SurveyResults& asked,
                             "this one; accepted: another file",
                             path, what, its, ours));
   };
-  differs(file.op, asked.op, "operator");
-  differs(to_string(file.backend), to_string(asked.backend), "backend");
-  differs(std::to_string(file.threads), std::to_string(asked.threads), "number of threads");
-  differs(file.where, asked.where, "machine");
-  differs(fmt::format("{}", file.draw.max_bytes), fmt::format("{}", asked.draw.max_bytes),
+  differs(file.op, requested.op, "operator");
+  differs(to_string(file.backend), to_string(requested.backend), "backend");
+  differs(std::to_string(file.threads), std::to_string(requested.threads), "number of threads");
+  differs(file.where, requested.where, "machine");
+  differs(fmt::format("{}", file.draw.max_bytes), fmt::format("{}", requested.draw.max_bytes),
           "--max-bytes");
   differs(fmt::format("'{}'", fmt::join(file.draw.patterns, "', '")),
-          fmt::format("'{}'", fmt::join(asked.draw.patterns, "', '")), "set of patterns");
+          fmt::format("'{}'", fmt::join(requested.draw.patterns, "', '")), "set of patterns");
 }
 
 }  // namespace rung::workbench

@@ -99,7 +99,7 @@ class ProblemSurvey {
     time_briefly();
     std::vector<Version> racing = racers();
     race(racing, plan_.first);
-    if (looks_bad() && !plan_.kernels_only) {
+    if (is_unsatisfactory() && !plan_.kernels_only) {
       std::erase_if(racing, [&](const Version& one) {
         return one.rung != nullptr && one.rung != chosen_ && one.rung != fastest_ &&
                one.rung != teaching_ && one.rung != peer_;
@@ -267,7 +267,7 @@ class ProblemSurvey {
     return workbench::is_steady(one.spread, one.seconds, one.brief);
   }
 
-  [[nodiscard]] bool looks_bad() const {
+  [[nodiscard]] bool is_unsatisfactory() const {
     return row_.undecided || row_.of_fastest < good_enough || row_.of_teaching < good_enough ||
            row_.vs_peer < good_enough;
   }

@@ -45,7 +45,7 @@ cudaError_t open_memory(void** memory, const BlockName& name, cudaMemPool_t pool
   note_other_processes();
   // All bytes count as initialized, since writes by the other process are not observed.
   add_region({.begin = static_cast<char*>(there),
-              .bytes = header.asked,
+              .bytes = header.requested,
               .type = cudaMemoryTypeDevice,
               .origin = Origin::opened,
               .device = header.device,

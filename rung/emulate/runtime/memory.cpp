@@ -233,7 +233,7 @@ int share(const void* memory) {
   if (one.block >= 0) return one.block;
   const std::size_t whole = whole_bytes(one.bytes);
   const int block = make_block({.bytes = whole,
-                                .asked = one.bytes,
+                                .requested = one.bytes,
                                 .pool = one.pool != nullptr ? number_of_pool(one.pool) : 0,
                                 .device = one.device});
   if (block < 0) return -1;

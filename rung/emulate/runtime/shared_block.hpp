@@ -14,9 +14,9 @@ namespace rung::cuda {
 /// Header of a block. It follows the block's bytes, so that every mapping includes it.
 struct BlockHeader {
   std::uint64_t mark = 0;
-  std::uint64_t bytes = 0;  // size of the block, a multiple of the page size
-  std::uint64_t asked = 0;  // size that the program requested
-  std::uint64_t pool = 0;   // number of the exported pool that contains the block; 0: none
+  std::uint64_t bytes = 0;      // size of the block, a multiple of the page size
+  std::uint64_t requested = 0;  // size that the program requested
+  std::uint64_t pool = 0;       // number of the exported pool that contains the block; 0: none
   std::int32_t device = 0;
   std::uint32_t compression = 0;
   // For an event: numbers of its latest record and of its latest completed record.

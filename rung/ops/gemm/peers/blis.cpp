@@ -31,7 +31,7 @@ using GemvFunction = void(int transpose, int conjugate, Size m, Size n, const T*
                           Size y_step);
 
 std::string_view configuration() {
-  if (const char* asked = std::getenv("RUNG_PEER_BLIS_ARCH")) return asked;
+  if (const char* requested = std::getenv("RUNG_PEER_BLIS_ARCH")) return requested;
   switch (cpu::isa()) {
     case cpu::Isa::avx512:
       return "skx";

@@ -27,7 +27,7 @@ using GemvFunction = void(int order, int transpose, int rows, int columns, T alp
                           int lda, const T* x, int x_step, T beta, T* y, int y_step);
 
 const char* core_type() {
-  if (const char* asked = std::getenv("RUNG_PEER_OPENBLAS_CORETYPE")) return asked;
+  if (const char* requested = std::getenv("RUNG_PEER_OPENBLAS_CORETYPE")) return requested;
   switch (cpu::isa()) {
     case cpu::Isa::avx512:
       return "SkylakeX";

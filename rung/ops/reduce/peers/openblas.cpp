@@ -25,7 +25,7 @@ template <class T>
 using IndexFunction = std::size_t(int count, const T* x, int step);
 
 const char* core_type() {
-  if (const char* asked = std::getenv("RUNG_PEER_OPENBLAS_CORETYPE")) return asked;
+  if (const char* requested = std::getenv("RUNG_PEER_OPENBLAS_CORETYPE")) return requested;
   switch (cpu::isa()) {
     case cpu::Isa::avx512:
       return "SkylakeX";

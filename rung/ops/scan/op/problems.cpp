@@ -258,14 +258,15 @@ std::span<const ArgumentSpec> Scan::arguments() {
 
 void Scan::invoke(Context& context, Invocation& call, Pick pick) {
   ScanOptions options;
-  const std::string_view asked = call.text("operation", "sum");
+  const std::string_view requested = call.text("operation", "sum");
   bool found = false;
   for (const auto& [text, operation] : operations) {
-    if (text != asked) continue;
+    if (text != requested) continue;
     options.operation = operation;
     found = true;
   }
-  if (!found) reject(name, fmt::format("operation '{}'; accepted: sum, product, min, max", asked));
+  if (!found)
+    reject(name, fmt::format("operation '{}'; accepted: sum, product, min, max", requested));
   options.axis = static_cast<int>(call.integer(name, "axis", -1, Problem::axis));
   options.exclusive = call.has("exclusive");
   options.reverse = call.has("reverse");

@@ -28,7 +28,7 @@ using Function = void(int order, int transpose, int rows, int columns, T alpha, 
                       T* b, int ldb);
 
 const char* core_type() {
-  if (const char* asked = std::getenv("RUNG_PEER_OPENBLAS_CORETYPE")) return asked;
+  if (const char* requested = std::getenv("RUNG_PEER_OPENBLAS_CORETYPE")) return requested;
   switch (cpu::isa()) {
     case cpu::Isa::avx512:
       return "SkylakeX";
