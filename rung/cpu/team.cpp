@@ -107,9 +107,9 @@ class Pool {
   /// Returns the number of threads that can run at once.
   int cores(Time now) {
     if (assumed_cores_ > 0) return assumed_cores_;
-    if (cores_ == 0 || now - looked_ > tuning.between_looks_at_affinity) {
+    if (cores_ == 0 || now - polled_ > tuning.affinity_poll_interval) {
       cores_ = rung::detail::usable_cores();
-      looked_ = now;
+      polled_ = now;
     }
     return cores_;
   }
@@ -199,7 +199,7 @@ class Pool {
   WorkMeter meter_;
   Duration unmeasured_{0};  // time of calls since the last one counted for others
   int cores_ = 0, assumed_cores_ = all_teams_are_exact() ? team_hooks::enough_cores : 0;
-  Time looked_;
+  Time polled_;
   Time ended_;                              // end of the last call
   Duration typical_ = tuning.worth_waking;  // total thread time of recent calls, smoothed
 };

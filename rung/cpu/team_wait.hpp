@@ -54,7 +54,7 @@ struct Tuning {
   // The same for time in which a worker was woken or waited for without effect.
   int first_vain_penalty = 8, last_vain_penalty = 64;
   Duration longest_exclusion = milliseconds(500);
-  Duration between_looks_at_affinity = milliseconds(100);
+  Duration affinity_poll_interval = milliseconds(100);
 };
 inline constexpr Tuning tuning;
 
@@ -82,8 +82,8 @@ inline thread_local constinit Duration spun{0}, slept{0};
 /// core meanwhile.
 template <class Done>
 bool spin_until(const Done& done, Duration limit) {
-  constexpr int looks_per_time = 16;
-  for (int look = 0; look < looks_per_time; ++look) {
+  constexpr int polls_per_time = 16;
+  for (int poll = 0; poll < polls_per_time; ++poll) {
     if (done()) return true;
     pause_core();
   }
@@ -92,7 +92,7 @@ bool spin_until(const Done& done, Duration limit) {
   bool is_done = done();
   while (!is_done && now - begin < limit) {
     if (now - begin < tuning.spin) {
-      for (int look = 0; look < looks_per_time && !is_done; ++look) {
+      for (int poll = 0; poll < polls_per_time && !is_done; ++poll) {
         pause_core();
         is_done = done();
       }

@@ -185,7 +185,7 @@ bool mbarrier_try_wait(std::uint64_t* barrier, std::uint32_t parity, Place place
     Worker& here = running_worker("mbarrier_try_wait");
     here.current().operation = "mbarrier_try_wait";
     here.current().place = place;
-    here.yield(Look::in_vain);
+    here.yield(YieldReason::in_vain);
   }
   return false;
 }

@@ -109,11 +109,11 @@ bool poll(const void* address, std::uint64_t seen, const char* operation, Place 
     // Threads that poll many addresses in turn also yield from time to time.
     if (--polls_left <= 0) {
       polls_left = polls_before_yield;
-      here.yield(Look::many_loads);
+      here.yield(YieldReason::many_loads);
     }
     return false;
   }
-  here.yield(Look::in_vain);
+  here.yield(YieldReason::in_vain);
   return true;
 }
 

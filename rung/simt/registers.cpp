@@ -37,7 +37,7 @@ void set_registers(int registers, bool claim, Place place) {
   while (claim && in_use() - own + registers > pool) {
     self.operation = "claim_registers, of which too few were released,";
     self.place = place;
-    here.yield(Look::in_vain);
+    here.yield(YieldReason::in_vain);
   }
   self.warp->registers = registers;
   memory_changed = true;  // other warps may wait for the released registers

@@ -183,7 +183,7 @@ void Worker::run(LaunchState& state) {
   failure_.clear();
   copies_.clear();
   atomics_left = atomics_before_yield;
-  looks_briefly_ = false;
+  yields_early_ = false;
 
   for (;;) {
     threads_ = 0;

@@ -111,7 +111,7 @@ void Worker::release_gathered(Block& block, bool first) {
   } else {
     for (Thread* thread : threads) push_back(*thread);
   }
-  look_now_and_then();
+  poll_occasionally();
 }
 
 void Worker::abandon() {
@@ -141,7 +141,7 @@ std::size_t shared_memory_size() {
 std::size_t shared_memory_room() { return shared_room(running_worker("shared memory").launch()); }
 bool in_kernel() { return this_worker != nullptr && this_worker->busy(); }
 int lane_index() { return running_worker("lane_index()").current().lane; }
-void yield() { running_worker("__nanosleep").yield(Look::many_atomics); }
+void yield() { running_worker("__nanosleep").yield(YieldReason::many_atomics); }
 void fail(const char* what, Place place) { running_worker("assert").fail(what, place); }
 
 }  // namespace rung::simt

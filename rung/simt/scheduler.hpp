@@ -54,7 +54,7 @@ extern RUNG_API constinit thread_local void* launch_data __asm__("rung_simt_laun
 
 /// Reason for a yield, weighted as evidence of livelock: many loads, hundreds of atomics or a sleep
 /// are weak evidence; a load that returned the same value as before is strong.
-enum class Look : int { many_loads = 4, many_atomics = 16, in_vain = 64 };
+enum class YieldReason : int { many_loads = 4, many_atomics = 16, in_vain = 64 };
 
 class Worker {
  public:
@@ -90,7 +90,7 @@ class Worker {
     }
   }
   /// Yields to other threads. A thread that calls yield() repeatedly counts as waiting.
-  void yield(Look look);
+  void yield(YieldReason reason);
   /// Records that the current thread has read a clock: a loop with a deadline ends although no
   /// memory changes.
   void note_clock_read() { ++clock_reads_; }
@@ -147,7 +147,7 @@ class Worker {
   bool admit_another();
   void wake_all();
   void step();
-  void look_now_and_then();
+  void poll_occasionally();
   void note_progress();
   /// Returns true if the sleeping threads have made no progress for a while: their stacks are
   /// unchanged by a round of polls, so further rounds would not change them either.
@@ -234,7 +234,7 @@ class Worker {
   std::uint64_t changes_ = 0;
   std::uint64_t threads_ = 0;  // threads admitted since the worker last had no resident cluster
   std::uint64_t grid_arrived_ = 0;
-  std::uint64_t looks_ = 0;   // weighted polls of the sleeping threads
+  std::uint64_t polls_ = 0;   // weighted polls of the sleeping threads
   std::uint64_t stuck_ = 0;   // polls since no other work was left
   std::uint64_t rounds_ = 0;  // rounds of polls by all sleeping threads
   std::uint64_t clock_reads_ = 0;
@@ -251,7 +251,7 @@ class Worker {
   std::string failure_;
   std::uint64_t failed_position_ = 0;
   bool failed_ = false;
-  bool looks_briefly_ = false;  // the running thread yields after few atomics
+  bool yields_early_ = false;   // the running thread yields after few atomics
   std::exception_ptr escaped_;  // exception that a kernel threw
 };
 

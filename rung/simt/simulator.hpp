@@ -54,7 +54,7 @@ struct Launch {
   /// Returns true if an agent outside the kernel may still write the polled memory; may wait
   /// briefly for such a write. Called when all threads poll without a change. If null or false, the
   /// launch fails as a deadlock.
-  bool (*keep_looking)(const void* data) = nullptr;
+  bool (*keep_waiting)(const void* data) = nullptr;
   /// Set by the kernel's first threads if the launch has failed immediately and will be repeated in
   /// another form; such a launch is not recorded. Null: never repeated.
   const bool* launched_again = nullptr;

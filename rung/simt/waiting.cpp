@@ -13,10 +13,11 @@ namespace rung::simt {
 namespace {
 
 /// Deadlock threshold: weighted polls without a change, and rounds of polls by all threads.
-constexpr std::uint64_t looks_before_deadlock = static_cast<std::uint64_t>(Look::in_vain) << 14;
+constexpr std::uint64_t polls_before_deadlock = static_cast<std::uint64_t>(YieldReason::in_vain)
+                                                << 14;
 constexpr std::uint64_t rounds_before_deadlock = 200;
 /// Number of releases of barriers and collectives after which sleeping threads poll again.
-constexpr std::uint64_t releases_before_looking = 1024;
+constexpr std::uint64_t releases_before_poll = 1024;
 /// Number of rounds in which all threads yield while memory changes, before another block starts: a
 /// thread may write while it waits for a block that is not resident.
 constexpr std::uint64_t changes_before_admitting = 64;
@@ -37,17 +38,18 @@ void mix(std::uint64_t& digest, std::uint64_t word) {
 
 void Worker::note_progress() {
   memory_changed = false;
-  looks_ = stuck_ = rounds_ = 0;
+  polls_ = stuck_ = rounds_ = 0;
   state_->progressed(waiting_);
 }
 
-void Worker::yield(Look look) {
+void Worker::yield(YieldReason reason) {
   Thread& self = *current_;
   // Scales the weight to the number of atomics in the turn.
-  const bool brief = look == Look::many_atomics && looks_briefly_ && atomics_left <= 0;
-  looks_ += static_cast<std::uint64_t>(look) / (brief ? atomics_before_yield / atomics_in_vain : 1);
-  looks_briefly_ = !memory_changed;
-  atomics_left = looks_briefly_ ? atomics_in_vain : atomics_before_yield;
+  const bool brief = reason == YieldReason::many_atomics && yields_early_ && atomics_left <= 0;
+  polls_ +=
+      static_cast<std::uint64_t>(reason) / (brief ? atomics_before_yield / atomics_in_vain : 1);
+  yields_early_ = !memory_changed;
+  atomics_left = yields_early_ ? atomics_in_vain : atomics_before_yield;
   asleep_.push_back(&self);
   Thread& next = *next_ready();
   if (&next == &self) {
@@ -82,12 +84,12 @@ void Worker::keep_step() {
 void Worker::step() {
   for (Thread* thread : in_step_) push_back(*thread);
   in_step_.clear();
-  look_now_and_then();
+  poll_occasionally();
 }
 
-void Worker::look_now_and_then() {
+void Worker::poll_occasionally() {
   // Running threads may loop through barriers until a sleeping thread makes progress.
-  if (!asleep_.empty() && ++releases_ % releases_before_looking == 0) wake_all();
+  if (!asleep_.empty() && ++releases_ % releases_before_poll == 0) wake_all();
 }
 
 void Worker::wake_all() {
@@ -156,14 +158,14 @@ bool Worker::find_work() {
   if (state_->failure.any()) abandon();  // the awaited thread may have failed on another worker
   const bool nobody_runs = state_->all_wait(waiting_);
   if (nobody_runs && !released && admit_another()) return true;
-  stuck_ += looks_;
-  looks_ = 0;
+  stuck_ += polls_;
+  polls_ = 0;
   ++rounds_;
-  const bool looked_enough = rounds_ > rounds_before_deadlock && stuck_ > looks_before_deadlock;
-  if (looked_enough || (nobody_runs && stands_still())) {
+  const bool polled_enough = rounds_ > rounds_before_deadlock && stuck_ > polls_before_deadlock;
+  if (polled_enough || (nobody_runs && stands_still())) {
     if (state_->all_stuck(waiting_)) {
-      const auto keeps_looking = launch_->keep_looking;
-      if (keeps_looking == nullptr || !keeps_looking(launch_->data)) return false;
+      const auto keep_waiting = launch_->keep_waiting;
+      if (keep_waiting == nullptr || !keep_waiting(launch_->data)) return false;
       wake_all();
       return true;
     }

@@ -125,7 +125,7 @@ void carry_out_before(Worker& here, Warpgroup& group, std::int64_t end, Place pl
     while (group.product(number).issued != warpgroup_threads) {
       self.operation = "wgmma_wait";
       self.place = place;
-      here.yield(Look::in_vain);
+      here.yield(YieldReason::in_vain);
     }
     carry_out(here, *self.block, group, number);
   }

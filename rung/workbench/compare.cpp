@@ -120,7 +120,7 @@ std::string mismatch(std::string_view name, const Tensor& got, const Oracle::Out
     std::int64_t index;
     double value, want, bound;
   };
-  const auto look = [&](std::int64_t at) {
+  const auto judge = [&](std::int64_t at) {
     const auto position = static_cast<std::size_t>(at);
     const std::int64_t row = expected.rows[static_cast<std::size_t>(at / expected.length)];
     const std::int64_t index = row * expected.length + at % expected.length;
@@ -130,11 +130,11 @@ std::string mismatch(std::string_view name, const Tensor& got, const Oracle::Out
   };
   const auto judged = static_cast<std::int64_t>(expected.rows.size()) * expected.length;
   const Hits wrong = find_all(judged, [&](std::int64_t at) {
-    const Judged one = look(at);
+    const Judged one = judge(at);
     return !agrees(got.dtype(), one.value, one.want, one.bound);
   });
   if (wrong.count == 0) return "";
-  const Judged first = look(wrong.first);
+  const Judged first = judge(wrong.first);
   return fmt::format(
       "{} is {:.9g}, expected {:.9g}, off by {:.3g}, allowed {:.3g} (wrong: {} of {})",
       position(name, got.shape(), first.index), first.value, first.want,

@@ -16,8 +16,8 @@ namespace {
 
 constexpr int fatal_signals[] = {SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
                                  SIGABRT, SIGALRM, SIGINT, SIGTERM};
-constexpr long look_every = 20'000'000;  // nanoseconds between polls
-constexpr int max_looks = 3000;
+constexpr long poll_interval = 20'000'000;  // nanoseconds between polls
+constexpr int max_polls = 3000;
 // Number of consecutive polls that find the copy asleep before it is considered deadlocked.
 constexpr int max_asleep = 100;
 
@@ -62,13 +62,13 @@ bool do_apart(void (*work)()) {
   char status_file[32];
   name_status_file(status_file, child);
   int asleep = 0;
-  for (int look = 0; look < max_looks && asleep < max_asleep; ++look) {
+  for (int poll = 0; poll < max_polls && asleep < max_asleep; ++poll) {
     int status = 0;
     if (waitpid(child, &status, WNOHANG) == child) {
       return WIFEXITED(status) && WEXITSTATUS(status) == 0;
     }
     asleep = is_asleep(status_file) ? asleep + 1 : 0;
-    const timespec pause{0, look_every};
+    const timespec pause{0, poll_interval};
     nanosleep(&pause, nullptr);
   }
   kill(child, SIGKILL);

@@ -12,7 +12,7 @@
 namespace rung::cuda {
 namespace {
 
-constexpr useconds_t look = 100;  // microseconds between polls of another process
+constexpr useconds_t poll_interval = 100;  // microseconds between polls of another process
 
 std::uint64_t load(const std::uint64_t& counter) {
   return __atomic_load_n(&counter, __ATOMIC_ACQUIRE);
@@ -31,7 +31,7 @@ std::uint64_t awaited(const CUevent_st& event) {
   return load(event.shared->reached) < number ? number : 0;
 }
 void await(const BlockHeader& shared, std::uint64_t number) {
-  while (load(shared.reached) < number) usleep(look);
+  while (load(shared.reached) < number) usleep(poll_interval);
 }
 
 bool is_pending(const CUevent_st& event) {

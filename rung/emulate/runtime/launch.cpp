@@ -76,7 +76,7 @@ std::string name_of(const void* data) {
   return one.config->name != nullptr ? one.config->name : "kernel";
 }
 
-bool task_keeps_looking(const void* data) { return keep_looking(launch_of(data).task); }
+bool task_keeps_waiting(const void* data) { return keep_waiting(launch_of(data).task); }
 
 const void* identity_of(const void* data) {
   const RunningLaunch& one = launch_of(data);
@@ -177,7 +177,7 @@ cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, c
   launch.identity = identity_of;
   launch.launched_again = &running.again;
   launch.device = running.device;
-  if (running.task != nullptr) launch.keep_looking = task_keeps_looking;
+  if (running.task != nullptr) launch.keep_waiting = task_keeps_waiting;
   simt::record::complete_findings(complete_finding);
   simt::record::complete_launches(&launch_source);
   Repetition repetition(launch, *closure);

@@ -49,7 +49,7 @@ struct Engine {
   // Number of rounds in which all running tasks have polled without a change while the host waited.
   int rounds = 0;
   bool alone = false;              // no other thread could have written
-  std::set<const Task*> looked;    // tasks that have polled in the current round
+  std::set<const Task*> polled;    // tasks that have polled in the current round
   cudaError_t late = cudaSuccess;  // error of a task whose call has already returned
 
   std::atomic<int> count{0};  // number of unfinished tasks, readable without the lock
@@ -58,7 +58,7 @@ struct Engine {
 
   void note_change() {
     rounds = 0;
-    looked.clear();
+    polled.clear();
     changed.notify_all();
   }
 };
@@ -175,7 +175,7 @@ cudaError_t block_until(Condition condition) {
   all.changed.wait(lock, condition);
   --all.blocked;
   all.rounds = 0;
-  all.looked.clear();
+  all.polled.clear();
   return take_late(all);
 }
 
@@ -192,7 +192,7 @@ TaskRef start_task(std::function<cudaError_t()> run, std::vector<TaskRef> after,
   ++all.count;
   dispatch_ready(all);
   all.rounds = 0;
-  all.looked.clear();
+  all.polled.clear();
   return task;
 }
 
@@ -228,7 +228,7 @@ bool may_wait_for_host(bool streams) {
 
 Task* running_task() { return mine; }
 
-bool keep_looking(const void* task) {
+bool keep_waiting(const void* task) {
   auto* self = static_cast<Task*>(const_cast<void*>(task));
   Engine& all = engine();
   {
@@ -239,14 +239,14 @@ bool keep_looking(const void* task) {
     }
     if (all.blocked == 0) {
       all.rounds = 0;
-      all.looked.clear();
+      all.polled.clear();
     } else {
-      all.looked.insert(self);
+      all.polled.insert(self);
       const auto running =
           std::count_if(all.unfinished.begin(), all.unfinished.end(),
                         [](const TaskRef& one) { return one->started && !one->done; });
-      if (static_cast<std::ptrdiff_t>(all.looked.size()) == running) {
-        all.looked.clear();
+      if (static_cast<std::ptrdiff_t>(all.polled.size()) == running) {
+        all.polled.clear();
         if (is_endless(all)) return false;
       }
     }

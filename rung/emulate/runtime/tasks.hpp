@@ -53,7 +53,7 @@ bool may_wait_for_host(bool streams);
 /// Returns the task that this thread is running; null if there is none.
 Task* running_task();
 /// Returns true if a kernel whose threads all poll without a change should continue to poll.
-bool keep_looking(const void* task);
+bool keep_waiting(const void* task);
 /// Ends all tasks with the process. On return every task is complete or suspended.
 void stop_tasks();
 /// Forwards a signal received by another thread to the thread that runs a kernel. Returns false if

@@ -10,7 +10,7 @@ namespace {
 
 using Vector __attribute__((vector_size(16))) = std::uint32_t;
 
-void look_for_progression(Request& request) {
+void find_progression(Request& request) {
   const std::uint32_t stride = request.units[1] - request.units[0];
   std::uint32_t odd = 0;
   for (std::uint32_t lane = 0; lane < warp_lanes; ++lane) {
@@ -24,7 +24,7 @@ void look_for_progression(Request& request) {
 
 /// Sets `halves` if both half-warps are progressions with the same stride. All lanes must be
 /// active.
-void RequestList::look_for_halves(Request& request) {
+void RequestList::find_halves(Request& request) {
   constexpr std::uint32_t half = warp_lanes / 2;
   const std::uint32_t* const units = request.units;
   const std::uint32_t stride = units[1] - units[0];
@@ -163,8 +163,8 @@ void RequestList::gather(std::uint32_t index, Request& request) {
   }
   if ((missing[0] | missing[1] | missing[2] | missing[3]) == 0) {
     request.lanes = ~std::uint32_t{0};
-    if (!linear_) look_for_progression(request);
-    if (!request.progression) look_for_halves(request);
+    if (!linear_) find_progression(request);
+    if (!request.progression) find_halves(request);
     return;
   }
   for (std::uint32_t lane = 0; lane < warp_lanes; ++lane) {

@@ -74,7 +74,7 @@ class RequestList {
   static constexpr std::size_t row = capacity + 80;
   /// Transposes the units of a group of adjacent steps from lane-major to step-major order.
   void take(std::uint32_t group);
-  static void look_for_halves(Request& request);
+  static void find_halves(Request& request);
   static void turn(const std::uint32_t* units, std::uint32_t (*steps)[warp_lanes]);
   static std::size_t hash_of(std::uintptr_t site) { return site * 0x9e3779b97f4a7c15u >> 54; }
 
