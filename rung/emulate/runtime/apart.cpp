@@ -16,7 +16,7 @@ namespace {
 
 constexpr int fatal_signals[] = {SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
                                  SIGABRT, SIGALRM, SIGINT, SIGTERM};
-constexpr long poll_interval = 20'000'000;  // nanoseconds between polls
+constexpr long poll_pause = 20'000'000;  // nanoseconds between polls
 constexpr int max_polls = 3000;
 // Number of consecutive polls that find the copy asleep before it is considered deadlocked.
 constexpr int max_asleep = 100;
@@ -68,7 +68,7 @@ bool do_apart(void (*work)()) {
       return WIFEXITED(status) && WEXITSTATUS(status) == 0;
     }
     asleep = is_asleep(status_file) ? asleep + 1 : 0;
-    const timespec pause{0, poll_interval};
+    const timespec pause{0, poll_pause};
     nanosleep(&pause, nullptr);
   }
   kill(child, SIGKILL);

@@ -8,8 +8,8 @@
 // only the primitive.
 // Limits   f32 and bf16; bf16 with alpha = 1 and beta = 0. Its primitives could fuse a bias and an
 //          activation; as a peer it computes the same as the other libraries.
-#include "rung/peers/onednn.hpp"
 #include "rung/ops/gemm/peers/call.hpp"
+#include "rung/peers/onednn.hpp"
 
 namespace rung {
 namespace {
