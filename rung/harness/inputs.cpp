@@ -4,12 +4,14 @@
 #include "rung/harness/inputs.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <string>
 #include <utility>
 
 #include "rung/core/context.hpp"
 #include "rung/core/cpu_device.hpp"
+#include "rung/harness/guards.hpp"
 #include "rung/harness/input_buffer.hpp"
 #include "rung/harness/input_values.hpp"
 #include "rung/harness/random.hpp"
@@ -25,6 +27,8 @@ namespace {
 /// Buffers of up to this many bytes are compared in full after every run. Covers all tensors of
 /// `rung check`; comparing the gigabytes of `rung bench` would take longer than timing.
 constexpr std::int64_t compared_whole = std::int64_t{64} << 20;
+
+std::atomic<detail::GuardReceiver> guard_receiver = nullptr;
 
 std::string describe(const Inputs::Entry& entry) {
   return std::string(entry.written ? entry.read ? "in-out" : "output" : "input") + " '" +
@@ -50,6 +54,8 @@ void expect_memory(std::string_view name, DType dtype, const Extents& shape, std
 }
 
 }  // namespace
+
+void detail::receive_guards(GuardReceiver receiver) { guard_receiver = receiver; }
 
 std::string to_string(const Variant& variant) {
   constexpr const char* layouts[] = {"plain",   "misaligned", "padded",
@@ -114,6 +120,15 @@ struct Inputs::Impl {
     entries.push_back({std::string(name), buffer.tensor, written, read});
     buffers.push_back(std::move(buffer));
     if (filling == Filling::values) fill(buffers.size() - 1);
+    if (real && device.backend == Backend::simt) {
+      const detail::GuardReceiver receiver = guard_receiver;
+      const std::int64_t before = data - memory;
+      const std::int64_t behind = bytes - before - placement.total * size;
+      if (receiver != nullptr) {
+        receiver(memory, static_cast<std::size_t>(before), static_cast<std::size_t>(behind),
+                 describe(entries.back()));
+      }
+    }
     return buffers.back().tensor;
   }
 

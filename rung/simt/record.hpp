@@ -242,6 +242,8 @@ struct Memory {
   const void* freed = nullptr;  // return address of the freeing call; null: unknown, or not freed
   // Bit masks of the devices (Launch::device) whose kernels may access it.
   std::uint64_t readers = ~std::uint64_t{0}, writers = ~std::uint64_t{0};
+  // Bytes at the ends of the memory that kernels must not access.
+  std::size_t guard_before = 0, guard_behind = 0;
 };
 RUNG_API void register_memory(Memory memory);
 /// Marks the memory as freed: later accesses are use after free until the addresses are registered
@@ -252,6 +254,10 @@ RUNG_API bool unregister_memory(const void* begin, const void* code = nullptr);
 [[nodiscard]] RUNG_API Memory find_memory(const void* address);
 /// Sets the devices that may access the memory registered at `begin`.
 RUNG_API void allow_devices(const void* begin, std::uint64_t readers, std::uint64_t writers);
+/// Declares the first and last bytes of the memory registered there as guards: kernels' accesses to
+/// them are out of bounds. `name`: the memory's name in findings.
+RUNG_API void set_guards(const void* begin, std::size_t before, std::size_t behind,
+                         std::string name);
 /// Marks bytes as written, for copies and memset by the host.
 RUNG_API void mark_initialized(const void* begin, std::size_t bytes);
 /// Marks the whole registered memory that contains this address as written; null: all registered

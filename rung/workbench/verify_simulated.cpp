@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "rung/harness/guards.hpp"
 #include "rung/workbench/recording.hpp"
 
 namespace rung::workbench {
@@ -11,6 +12,7 @@ namespace rung::workbench {
 #if defined(RUNG_WATCHES)
 
 Verdict verify_simulated(const std::function<Verdict()>& verify) {
+  detail::receive_guards(simt::record::set_guards);  // before the first tensor is made
   Recording recording({.counters = false});
   Verdict verdict = verify();
   const simt::record::Report report = recording.end();

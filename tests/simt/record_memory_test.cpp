@@ -20,6 +20,28 @@ TEST(Memory, OneTooManyIsOutOfBounds) {
   EXPECT_EQ(report.findings.at(0).block.x, 3u);
 }
 
+/// Reads an element and discards it.
+__global__ void read_one(const int* in, int index, int* out) {
+  const int value = in[index];
+  if (value == 12345) *out = value;
+}
+
+TEST(Memory, GuardsAreOutOfBounds) {
+  Buffer<int> in(std::vector<int>(64, 1)), out(1);
+  const auto read = [&](int index) {
+    return recorded_launch({.grid = 1, .block = 1}, read_one, in.data(), index, out.data());
+  };
+  expect_clean(read(0));
+  simt::record::set_guards(in.data(), 16, 8, "the operand");
+  for (const int index : {4, 61}) expect_clean(read(index));
+  for (const int index : {0, 3, 62, 63, 64}) {
+    const Report report = read(index);
+    expect_finding(report, Kind::out_of_bounds, Space::global);
+    EXPECT_NE(all_text(report).find("232 bytes of the operand"), std::string::npos)
+        << all_text(report);
+  }
+}
+
 TEST(Memory, FarAwayEndsTheLaunch) {
   Buffer<int> out(100);
   const Report report =

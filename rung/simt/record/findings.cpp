@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t harmless = 256;
 
 bool near_before(const void* address, const Region& region) {
-  return address < region.begin() &&
+  return address < region.inner() &&
          static_cast<const std::byte*>(address) + harmless >= region.begin();
 }
 
@@ -66,20 +66,21 @@ std::string access_of(const Step& step) {
 }
 
 std::string name_of(const Memory& memory) {
-  return std::to_string(memory.bytes) + (memory.bytes == 1 ? " byte of " : " bytes of ") +
+  const std::size_t bytes = memory.bytes - memory.guard_before - memory.guard_behind;
+  return std::to_string(bytes) + (bytes == 1 ? " byte of " : " bytes of ") +
          (memory.name.empty() ? "global memory" : memory.name);
 }
 
 void name_object(const Launch& launch, Finding& finding, std::uintptr_t address,
                  const Region* region, const Block& block) {
-  const void* begin = region != nullptr ? region->begin() : block.shared;
+  const void* begin = region != nullptr ? region->inner() : block.shared;
   finding.object.offset =
       static_cast<std::int64_t>(address - reinterpret_cast<std::uintptr_t>(begin));
   finding.object_text = "a word of shared memory";
   if (region != nullptr) {
     finding.object_text =
         "byte " + std::to_string(finding.object.offset) + " of " + name_of(region->memory);
-    finding.object.bytes = region->memory.bytes;
+    finding.object.bytes = region->inner_bytes();
   }
   finding.block_extent = launch.block;
   complete(launch.data, region != nullptr ? &region->memory : nullptr, finding);
@@ -175,15 +176,16 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
         "pass memory of the device: allocate it by cudaMalloc and copy by cudaMemcpy; arrays on "
         "the stack and those of malloc and new are the host's alone";
     harms = of_host = true;
-  } else if (nearest != nullptr && pointer >= nearest->begin()) {
+  } else if (nearest != nullptr && pointer >= nearest->inner()) {
     const auto behind =
-        static_cast<std::uint64_t>(static_cast<const std::byte*>(pointer) - nearest->begin());
-    const bool within = behind < nearest->memory.bytes;
+        static_cast<std::uint64_t>(static_cast<const std::byte*>(pointer) - nearest->inner());
+    const bool within = behind < nearest->inner_bytes();
     message += within ? " that leaves " : " behind ";
     message += name_of(nearest->memory) + ", at byte " + std::to_string(behind);
-    harms = !within && behind - nearest->memory.bytes > harmless;
+    harms = pointer >= nearest->end() &&
+            static_cast<const std::byte*>(pointer) - nearest->end() > std::ptrdiff_t{harmless};
   } else if (nearest != nullptr && near_before(pointer, *nearest)) {
-    message += " " + std::to_string(nearest->begin() - static_cast<const std::byte*>(pointer)) +
+    message += " " + std::to_string(nearest->inner() - static_cast<const std::byte*>(pointer)) +
                " bytes before " + name_of(nearest->memory);
   } else {
     message += " of what is no memory of the device";

@@ -86,7 +86,7 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
   }
   const void* const pointer = reinterpret_cast<const void*>(address);
   Region* region = last_region_;
-  if (region == nullptr || !within(region->begin(), region->memory.bytes)) {
+  if (region == nullptr || !within(region->inner(), region->inner_bytes())) {
     region = find_region(pointer);
   }
   if (region != nullptr && region->state != Region::State::freed) {
@@ -95,7 +95,12 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
     const bool constant = region->memory.space == Space::constant;
     if (!is_read(step.access) && step.access != Access::texture) written_.insert(region);
     if (checking_ && step.access < Access::marker) require_access(*this, step, *region);
-    if (set(constant ? Where::constant : Where::global, region->begin(), region->memory.bytes)) {
+    // Units are multiples of the access's size, so that the first one is aligned to it.
+    const std::uintptr_t inner = reinterpret_cast<std::uintptr_t>(region->inner());
+    const std::uintptr_t skipped = -inner % bytes;
+    const auto* const first = region->inner() + skipped;
+    if (region->inner_bytes() >= skipped && within(first, region->inner_bytes() - skipped) &&
+        set(constant ? Where::constant : Where::global, first, region->inner_bytes() - skipped)) {
       if (checking_ && !region->shadow && !constant) shadow_of(*region);
       if (checking_ && constant) report_constant(*this, step, *region);
       if (counting_ && !constant) target.coverage = &launch_->coverage_of(*region);

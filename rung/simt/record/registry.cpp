@@ -9,6 +9,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <utility>
 
 #include "rung/simt/limits.hpp"
 
@@ -137,6 +139,16 @@ void allow_devices(const void* begin, std::uint64_t readers, std::uint64_t write
   if (found == all.live.end()) return;
   found->second->memory.readers = readers;
   found->second->memory.writers = writers;
+}
+
+void set_guards(const void* begin, std::size_t before, std::size_t behind, std::string name) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  const auto found = all.live.find(static_cast<const std::byte*>(begin));
+  if (found == all.live.end()) return;
+  found->second->memory.guard_before = before;
+  found->second->memory.guard_behind = behind;
+  found->second->memory.name = std::move(name);
 }
 
 Memory find_memory(const void* address) {

@@ -23,6 +23,11 @@ struct Region {
     return static_cast<const std::byte*>(memory.begin);
   }
   [[nodiscard]] const std::byte* end() const { return begin() + memory.bytes; }
+  /// Returns the part between the guards, which kernels may access.
+  [[nodiscard]] const std::byte* inner() const { return begin() + memory.guard_before; }
+  [[nodiscard]] std::size_t inner_bytes() const {
+    return memory.bytes - memory.guard_before - memory.guard_behind;
+  }
 };
 
 /// Returns the region that contains this address, preferring live memory, then freed memory, then
