@@ -36,7 +36,7 @@ void issue(Worker& worker, AsyncCopy copy) {
   Thread& self = worker.current();
   copy.group = self.copy_group;
   copy.done = early(worker, *self.block);
-  record::note(copy.from, static_cast<std::size_t>(copy.valid), record::Access::read, copy.place);
+  record::note(copy.from, static_cast<std::size_t>(copy.valid), record::Access::source, copy.place);
   record::note(copy.to, static_cast<std::size_t>(copy.bytes), record::Access::copy, copy.place);
   if (copy.done) carry_out(copy);
   self.copies.push_back(copy);
@@ -50,8 +50,11 @@ void complete_before(Worker& worker, Thread& thread, std::uint32_t group) {
   for (; copy != thread.copies.end() && copy->group < group; ++copy) {
     if (!copy->done) carry_out(*copy);
     if (recorder == nullptr) continue;
-    // The copy may have written at any time since its issue, so readers must be ordered after its
-    // completion at this point.
+    // The copy may have read and written at any time since its issue, so writers of its source and
+    // readers of its destination must be ordered after its completion here.
+    record::note_access(copy->from, static_cast<std::size_t>(copy->valid),
+                        record::Access::source_done,
+                        record::site_of(copy->place) | record::source_bit);
     record::note_access(copy->to, static_cast<std::size_t>(copy->bytes), record::Access::landed,
                         record::site_of(copy->place) | record::landing_bit);
   }

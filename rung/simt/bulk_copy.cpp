@@ -69,12 +69,17 @@ void CopyEngine::issue(Worker& worker, LateLoad load) {
     // The bytes become available to waiting threads when they arrive; no thread may access them
     // earlier.
     const bool sent = written_by(load) == record::Access::write;
-    load.agent = sent ? recorder->agent(load.place) : recorder->start_copy(load.place);
-    load.agent.generic = load.by_threads;
     const Block& sender = *worker.current().block;
     const bool from_block =
         load.from >= sender.shared && load.from < sender.shared + sender.shared_capacity;
     const bool global = load.shape.is_box || (load.from != nullptr && !from_block);
+    // Other blocks wait for a multicast by mbarriers of their own, so that their numbers are unknown
+    // here.
+    const bool in_order = global && !load.shape.is_box && load.target == &sender;
+    load.agent =
+        sent ? recorder->agent(load.place)
+             : recorder->start_copy(load.place, in_order ? load.from : nullptr, load.shape.bytes);
+    load.agent.generic = load.by_threads;
     if (!sent && !load.by_threads) {
       recorder->count_copy(load.place, global ? load.shape.bytes : 0, 0);
     }
@@ -148,6 +153,8 @@ void CopyEngine::land(Worker& worker, std::size_t index) {
     for (const AsyncCopy& copy : load.copies) {
       if (!copy.done) carry_out(copy);
       if (load.agent.block == nullptr) continue;
+      worker.recorder()->copied(load.agent, copy.from, static_cast<std::size_t>(copy.valid),
+                                record::Access::source_done);
       worker.recorder()->copied(load.agent, copy.to, static_cast<std::size_t>(copy.bytes),
                                 record::Access::landed);
     }

@@ -148,5 +148,65 @@ TEST(RecordBulk, MoreCopiesThanACellCanNumber) {
                  Space::shared);
 }
 
+/// Threads that write to the source of a bulk copy.
+enum class Writers { behind_waits, behind_a_wait_and_barrier, behind_barrier, the_issuing_one };
+
+/// Rounds of a copy of memory that threads write before its start and again behind a wait for it.
+__global__ void in_place(int* data, int* out, Writers writers, int rounds) {
+  Tile& tile = shared<Tile>();
+  const bool first = threadIdx.x == 0;
+  if (first) {
+    ptx::mbarrier_init(tile.full, 1);
+    ptx::mbarrier_fence_init();
+  }
+  int sum = 0;
+  for (int round = 0; round < rounds; ++round) {
+    const auto parity = static_cast<unsigned>(round % 2);
+    data[threadIdx.x] = round + 1;
+    ptx::fence_async_proxy();
+    __syncthreads();
+    if (first) {
+      data[0] = round + 1;
+      ptx::fence_async_proxy();
+      ptx::mbarrier_arrive_expect(tile.full, 256);
+      ptx::bulk_load(tile.words, data, 256, tile.full);
+      if (writers == Writers::the_issuing_one) data[5] = 0;
+    }
+    if (writers == Writers::behind_barrier) {
+      __syncthreads();
+      if (threadIdx.x == 40) data[40] = 0;
+    }
+    const bool all = writers != Writers::behind_a_wait_and_barrier;
+    if (first || all) ptx::mbarrier_wait(tile.full, parity);
+    if (!all) __syncthreads();
+    sum += tile.words[0][threadIdx.x % 32];
+    if (writers == Writers::behind_waits || !all) data[threadIdx.x] = 0;
+    __syncthreads();
+  }
+  out[threadIdx.x] = sum;
+}
+
+TEST(RecordBulk, TheSourceOfACopyIsReadUntilAWait) {
+  Buffer<int> data(64), out(64);
+  const LaunchShape shape{.grid = 1, .block = 64, .shared_bytes = sizeof(Tile)};
+  for (const std::string& order : thread_orders()) {
+    simt::set_thread_order(simt::ThreadOrder::parse(order));
+    const auto run = [&](Writers writers) {
+      return recorded_launch(shape, in_place, data.data(), out.data(), writers, 3);
+    };
+    for (const Writers right : {Writers::behind_waits, Writers::behind_a_wait_and_barrier}) {
+      expect_clean(run(right));
+      EXPECT_EQ(out.values()[7], 1 + 2 + 3);
+    }
+    for (const Writers wrong : {Writers::behind_barrier, Writers::the_issuing_one}) {
+      const Report report = run(wrong);
+      expect_finding(report, Kind::race, Space::global);
+      EXPECT_NE(all_text(report).find("overwrites the source of a bulk copy"), std::string::npos)
+          << all_text(report);
+    }
+  }
+  simt::set_thread_order({});
+}
+
 }  // namespace
 }  // namespace rung

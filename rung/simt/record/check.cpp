@@ -243,6 +243,7 @@ void Recorder::check_initialized(const Reach& reach, std::uint32_t thread, std::
     return;
   }
   if (reach.initialized->all(offset, bytes)) return;
+  if (reach.request.step.access == Access::source_done) return;  // checked at the copy's issue
   // If host code may write through a pointer, only poison indicates uninitialized memory.
   const Region* region = reach.request.target.region;
   for (std::size_t i = 0; i < bytes && region != nullptr && region->memory.host_writes; ++i) {

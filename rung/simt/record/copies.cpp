@@ -49,6 +49,7 @@ void Recorder::copied(const Agent& agent, const void* address, std::size_t bytes
     if (!agent.block->flights.empty() && is_by_engine(access)) {
       check_flights(*agent.block, *agent.warp, request);
     }
+    if (is_source(access)) note_sources(*agent.block, *agent.warp, request);
     if (target.where != Where::nowhere) check_lanes(*agent.block, *agent.warp, request);
     if (keeps_footprint_) footprint_.note(request);
     at += 1u << step.log_size;
@@ -57,7 +58,8 @@ void Recorder::copied(const Agent& agent, const void* address, std::size_t bytes
   generic_ = false;
 }
 
-Agent Recorder::start_copy(const Place& place) {
+Agent Recorder::start_copy(const Place& place, const void* from, std::size_t bytes) {
+  if (checking_ && from != nullptr) mark_issue();
   Agent started = agent(place);
   if (!checking_) return started;
   launch_->sampling.give_up();  // fingerprints do not include accesses of bulk copies
@@ -70,11 +72,13 @@ Agent Recorder::start_copy(const Place& place) {
     }
     for (WarpRecord& warp : block_->warps) warp.known.copies = {};
     block_->copies.clear();
+    block_->loads.clear();
     ++block_->copy_era;
   }
   block_->copies.push_back(started.clock);
   started.copy = static_cast<std::uint32_t>(block_->copies.size());
   started.copy_era = block_->copy_era;
+  if (from != nullptr) start_load(place, from, bytes, started.copy);
   return started;
 }
 

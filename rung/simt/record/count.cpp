@@ -294,7 +294,7 @@ void Recorder::count(WarpRecord& warp, Request& request, bool aligned) {
   if (!texture) {
     // Local accesses are counted per thread, in count_local().
     if (where == Where::nowhere || where == Where::local) return;
-    if (request.step.access >= Access::landed) return;
+    if (request.step.access >= Access::source_done) return;
   }
   SiteCount& site = counts_[request.step.site_index];
   Counters& c = site.counters;

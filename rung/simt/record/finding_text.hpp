@@ -25,7 +25,12 @@ uint3 index_in(const dim3& extent, std::uint32_t linear);
 /// memory if `region` is null.
 void name_object(const Launch& launch, Finding& finding, std::uintptr_t address,
                  const Region* region, const Block& block);
-/// Returns advice on a race according to its racers; "" for other findings.
+/// Returns the message about a write to the source of a copy in flight, which `who` performs and
+/// `starter` has started, and the advice. `bulk`: a bulk copy, which an mbarrier tracks.
+std::string source_message(const char* who, const char* starter, bool bulk,
+                           const std::string& object);
+std::string source_advice(bool bulk);
+/// Returns advice on a race by its racers; "" for other findings.
 std::string race_advice(const Finding& race);
 
 }  // namespace rung::simt::record

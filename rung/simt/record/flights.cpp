@@ -31,24 +31,40 @@ std::uint32_t Recorder::thread_index() const {
   return static_cast<std::uint32_t>(warp_ - block_->warps.data()) * warp_lanes + thread_->lane;
 }
 
-std::uint32_t Recorder::take_off(const Place& place, const void* from, const void* to,
-                                 std::size_t bytes) {
-  if (!checking_) return 0;
-  launch_->sampling.give_up();
-  trace_slowly(0, issue_site, 0, Access::marker);
-  // Maximum number of bulk stores kept per block; the oldest are dropped.
-  constexpr std::size_t kept_flights = 256;
-  if (block_->flights.size() >= kept_flights) block_->flights.erase(block_->flights.begin());
-  FlightOrder& order = block_->flight_orders[thread_index()];
+void Recorder::mark_issue() { trace_slowly(0, issue_site, 0, Access::marker); }
+
+Flight Recorder::flight_of(const Place& place, const void* begin, std::size_t bytes) {
   Flight flight;
   flight.thread = thread_index();
-  flight.number = ++order.issued;
+  flight.number = ++block_->flight_orders[thread_index()].issued;
   flight.site = site_of(place);
   flight.known = warp_->known;
   flight.synced = warp_->synced[thread_->lane];
   flight.told = warp_->told[thread_->lane];
   flight.bytes = bytes;
-  flight.begin = reinterpret_cast<std::uintptr_t>(from);
+  flight.begin = reinterpret_cast<std::uintptr_t>(begin);
+  return flight;
+}
+
+bool Recorder::precedes(const Flight& flight, const WarpRecord& warp, std::uint32_t thread,
+                        std::uint32_t clock) {
+  const std::uint32_t own = flight.thread / static_cast<std::uint32_t>(warp_lanes);
+  const std::uint32_t other = thread / static_cast<std::uint32_t>(warp_lanes);
+  if (other != own) return flight.known[other] >= clock;
+  return flight.told >= clock ||
+         (flight.synced > clock && warp.synced[thread % warp_lanes] > clock);
+}
+
+std::uint32_t Recorder::take_off(const Place& place, const void* from, const void* to,
+                                 std::size_t bytes) {
+  if (!checking_) return 0;
+  launch_->sampling.give_up();
+  if (to != nullptr && block_->has_sources()) check_sources(place, to, bytes);
+  mark_issue();
+  // Limit of the bulk stores kept per block; the oldest are dropped.
+  constexpr std::size_t kept_flights = 256;
+  if (block_->flights.size() >= kept_flights) block_->flights.erase(block_->flights.begin());
+  Flight flight = flight_of(place, from, bytes);
   block_->flights.push_back(flight);
   if (to != nullptr) {
     flight.begin = reinterpret_cast<std::uintptr_t>(to);
@@ -85,7 +101,7 @@ void Recorder::drop_flights() {
 /// Updates the flights at an issue or wait mark of a warp's list, for the lanes that pass the mark.
 void Recorder::pass_flights(BlockRecord& block, const WarpRecord& warp, const Request& request) {
   const bool issues = request.step.site == issue_site;
-  if (block.flights.empty() || (!issues && request.step.site != wait_site)) return;
+  if (!issues && (block.flights.empty() || request.step.site != wait_site)) return;
   const auto first = static_cast<std::uint32_t>(&warp - block.warps.data()) *
                      static_cast<std::uint32_t>(warp_lanes);
   for_each_lane(request.lanes, [&](int lane) {
@@ -123,13 +139,7 @@ void Recorder::check_flights(const BlockRecord& block, const WarpRecord& warp, R
         if (early ? flight.waited != 0 : order.passed_issues < flight.number) continue;
         if (!early && flight.waited != 0 && flight.waited <= order.passed_waits) continue;
       } else {
-        if (flight.waited != 0) continue;
-        const std::uint32_t own = flight.thread / static_cast<std::uint32_t>(warp_lanes);
-        const std::uint32_t writer = first / static_cast<std::uint32_t>(warp_lanes);
-        const bool before = writer == own ? flight.told >= clock ||
-                                                (flight.synced > clock && warp.synced[lane] > clock)
-                                          : flight.known[writer] >= clock;
-        if (before) continue;
+        if (flight.waited != 0 || precedes(flight, warp, thread, clock)) continue;
       }
       report_flight(block, request, flight, at, thread);
       return;

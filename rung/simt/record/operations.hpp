@@ -28,6 +28,8 @@ RUNG_API void note_access(const void* address, std::size_t bytes, Access access,
                           std::uintptr_t site) noexcept;
 /// Marks the site of an operation's completion, to distinguish it from the operation's start.
 inline constexpr std::uintptr_t landing_bit = std::uintptr_t{1} << 62;
+/// Marks the site of a copy's last read of its source.
+inline constexpr std::uintptr_t source_bit = std::uintptr_t{1} << 61;
 inline void note(const void* address, std::size_t bytes, Access access, const Place& place) {
   if (tracer.last != nullptr) note_access(address, bytes, access, site_of(place));
 }

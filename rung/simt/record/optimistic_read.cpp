@@ -64,6 +64,8 @@ void Recorder::check(BlockRecord& block, WarpRecord& warp, Request& request,
   if (!block.flights.empty() && request.step.access != Access::marker) {
     check_flights(block, warp, request);
   }
+  if (is_source(request.step.access)) note_sources(block, warp, request);
+  if (block.has_sources()) check_sources(block, warp, request);
   std::uint32_t guessing = 0;  // mask of lanes
   if (request.step.access == Access::read && !guesses_.empty()) {
     request.spread();

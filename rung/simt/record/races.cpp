@@ -5,6 +5,7 @@
 
 #include "rung/simt/record/finding_text.hpp"
 #include "rung/simt/record/findings.hpp"
+#include "rung/simt/record/operations.hpp"
 #include "rung/simt/record/source.hpp"
 #include "rung/simt/scheduler.hpp"
 
@@ -103,6 +104,12 @@ void report_race(Recorder& recorder, const Request& request, std::uintptr_t addr
   finding.message = std::string("one thread ") + verb(here) + " and another " + verb(there) + " " +
                     finding.object_text + ", in no order";
   if (here.in_flight() || there.in_flight()) describe_copy(finding, here, there);
+  if (!read.writes && (recorder.launch().site_of(read.site) & source_bit) != 0) {
+    const bool own = read.block == write.block && read.thread == write.thread;
+    finding.message =
+        source_message("one thread", own ? "it" : "another thread", false, finding.object_text);
+    finding.advice = source_advice(false);
+  }
   const std::uintptr_t stale = recorder.stale_wait();
   if (stale != 0 && finding.advice.empty() && region == nullptr) {
     const Source& wait = source_of(stale);

@@ -78,6 +78,10 @@ void Recorder::prepare(Block& block) {
   record.copies.clear();
   record.objects.clear();
   record.flights.clear();
+  record.loads.clear();
+  record.sources.clear();
+  record.sources_begin = ~std::uintptr_t{0};
+  record.sources_end = 0;
   record.remote_uses.clear();
   record.cluster_phase = 0;
   record.flight_orders.clear();

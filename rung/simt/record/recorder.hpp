@@ -89,11 +89,13 @@ struct WarpRecord {
 /// Mask of the block number's bits in a shadow cell.
 inline constexpr std::uint32_t block_number_mask = (1u << 24) - 1;
 
-/// A read or write range of a bulk store, in flight until its thread has waited for the store.
+/// Bytes that a bulk store reads or writes until its thread has waited for it, or that a bulk load
+/// reads until a wait for its mbarrier.
 struct Flight {
   std::uint32_t thread = 0;  // index of the issuing thread in the block
   std::uint32_t number = 0;  // number among the thread's stores, from 1
   std::uint32_t waited = 0;  // number of the wait that completed it; 0: in flight
+  std::uint32_t copy = 0;    // number of the bulk load in the block; 0: a store
   bool writes = false;
   std::uintptr_t site = 0;
   std::uintptr_t begin = 0;
@@ -109,7 +111,15 @@ struct FlightOrder {
   std::uint32_t passed_issues = 0, passed_waits = 0;
 };
 
-/// Latest access by a warp to the shared memory of another block of its cluster.
+/// Bytes that a cp.async may read until its thread has waited for it.
+struct SourceRead {
+  std::uintptr_t begin = 0;
+  std::uint32_t bytes = 0;
+  std::uint32_t thread = 0;
+  std::uintptr_t site = 0;
+};
+
+/// Latest access of a warp to another block's shared memory in its cluster.
 struct RemoteUse {
   std::uint32_t block = 0, warp = 0, thread = 0;
   std::uint32_t clock = 0;
@@ -137,6 +147,11 @@ struct BlockRecord {
   std::uint32_t cluster_phase = 0;
   std::vector<Flight> flights;                                   // in order of issue
   std::unordered_map<std::uint32_t, FlightOrder> flight_orders;  // by thread
+  std::vector<Flight> loads;                                     // bulk loads, in order of issue
+  // Sources of cp.async in flight, by address in units of 16 bytes; the range that has held them.
+  std::unordered_multimap<std::uintptr_t, SourceRead> sources;
+  std::uintptr_t sources_begin = ~std::uintptr_t{0}, sources_end = 0;
+  [[nodiscard]] bool has_sources() const { return !sources.empty() || !loads.empty(); }
   BlockFingerprint fingerprint;
 };
 
@@ -221,9 +236,10 @@ class Recorder {
   /// current clock.
   [[nodiscard]] Agent agent(const Place& place) const;
   void copied(const Agent& agent, const void* address, std::size_t bytes, Access access);
-  /// Starts a bulk copy of the running thread. All threads, including the issuing one, must wait
-  /// for the mbarrier in `owner`'s shared memory that the copy signals before they use the data.
-  [[nodiscard]] Agent start_copy(const Place& place);
+  /// Starts a bulk copy of the running thread. The data is available to threads, including the
+  /// issuing one, after a wait for the mbarrier in `owner`'s shared memory that the copy signals.
+  /// `from`: its source in global memory; null if that is not contiguous, or elsewhere.
+  [[nodiscard]] Agent start_copy(const Place& place, const void* from, std::size_t bytes);
   void landed(const Agent& agent, Block& owner, const void* barrier);
   /// Starts a bulk store of the running thread and returns its number. `to`: null if the
   /// destination is not contiguous.
@@ -302,6 +318,24 @@ class Recorder {
   static void pass_flights(BlockRecord& block, const WarpRecord& warp, const Request& request);
   void check_flights(const BlockRecord& block, const WarpRecord& warp, Request& request);
   void report_flight(const BlockRecord& block, const Request& request, const Flight& flight,
+                     std::uintptr_t address, std::uint32_t thread);
+  /// Marks the issue of a bulk copy in the list of the running thread.
+  void mark_issue();
+  [[nodiscard]] Flight flight_of(const Place& place, const void* begin, std::size_t bytes);
+  /// Returns true if the access happens before the issue of another thread's flight.
+  static bool precedes(const Flight& flight, const WarpRecord& warp, std::uint32_t thread,
+                       std::uint32_t clock);
+  // Sources of copies in flight; in sources.cpp.
+  void start_load(const Place& place, const void* from, std::size_t bytes, std::uint32_t copy);
+  /// Adds or removes sources of cp.async.
+  static void note_sources(BlockRecord& block, const WarpRecord& warp, Request& request);
+  void check_sources(const BlockRecord& block, const WarpRecord& warp, Request& request);
+  /// Returns true if the running thread has waited for the block's bulk copy, or is ordered behind
+  /// such a wait.
+  [[nodiscard]] bool has_waited_for(std::uint32_t copy) const;
+  /// Checks the destination of a bulk store that the running thread issues.
+  void check_sources(const Place& place, const void* to, std::size_t bytes);
+  void report_source(const BlockRecord& block, const Request& request, const Flight& source,
                      std::uintptr_t address, std::uint32_t thread);
   // Distributed shared memory; in remote.cpp.
   static bool is_remote(const BlockRecord& block, const Request& request) {

@@ -28,9 +28,11 @@ enum class Access : std::uint8_t {
   volatile_write,
   block_read,  // volatile_read at block scope
   block_store,
+  source,       // source of an asynchronous copy, read until it lands
+  source_done,  // its last read; not counted again
   landed,       // completion of a copy; not counted again
-  touch,        // operation on an object in shared memory: a volatile read, not counted
-  marker,       // not an access: the warp's clock advances
+  touch,   // access by an operation on an object in shared memory: a volatile read, not counted
+  marker,  // not an access: the warp's clock advances
   basic_block,  // not an access: the lane has entered this basic block
   texture,      // a texture fetch, from any memory
   // Accesses by the asynchronous proxy (bulk copies, tensor cores); not counted as requests of a
@@ -62,8 +64,11 @@ inline bool is_plain_write(Access access) {
   return access == Access::write || access == Access::copy || access == Access::landed ||
          access == Access::engine_write;
 }
+inline bool is_source(Access access) {
+  return access == Access::source || access == Access::source_done;
+}
 inline bool is_plain_read(Access access) {
-  return access == Access::read || access == Access::engine_read;
+  return access == Access::read || access == Access::engine_read || is_source(access);
 }
 inline bool is_by_engine(Access access) {
   return access == Access::engine_read || access == Access::engine_write;

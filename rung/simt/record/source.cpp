@@ -168,7 +168,7 @@ Source find(Objects& objects, std::uintptr_t site) {
   // A hook's return address follows the call instruction, so the byte before it belongs to the
   // instruction.
   if ((site & place_bit) == 0) return objects.find(site - 1);
-  const std::uintptr_t data = site & ~(place_bit | landing_bit);
+  const std::uintptr_t data = site & ~(place_bit | landing_bit | source_bit);
   Place place;
   std::memcpy(static_cast<void*>(&place), &data, sizeof(place));
   return {shown_path(place.file_name()), static_cast<int>(place.line()),
