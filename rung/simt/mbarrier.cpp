@@ -60,9 +60,15 @@ void announce(const char* operation, State& state, std::uint32_t bytes, Place pl
                                  place);
 }
 
+/// Tells the recorder the bytes that the current phase still lacks.
+void note_balance(Worker& here, Block& owner, const std::uint64_t* barrier, const State& state) {
+  if (here.recorder() != nullptr) here.recorder()->balanced(owner, barrier, *barrier, state.bytes);
+}
+
 void write(Worker& here, Block& owner, std::uint64_t* barrier, State state) {
   const bool completed = state.complete();
   *barrier = state.word();
+  note_balance(here, owner, barrier, state);
   if (completed && here.recorder() != nullptr)
     here.recorder()->completed(owner, barrier, state.parity ^ 1);
   if (completed) here.release_mbarrier(owner, barrier);
@@ -84,7 +90,10 @@ void arrive(const char* operation, Block& owner, std::uint64_t* barrier, const A
               place);
   }
   announce(operation, state, arrival.bytes, place);
-  if (here.recorder() != nullptr) here.recorder()->arrived(owner, barrier, place);
+  if (here.recorder() != nullptr) {
+    here.recorder()->arrived(owner, barrier, place);
+    if (arrival.bytes != 0) here.recorder()->announced(owner, barrier, place);
+  }
   state.pending -= arrival.count;
   if (arrival.last) state.expected -= arrival.count;
   write(here, owner, barrier, state);
@@ -152,7 +161,11 @@ void mbarrier_expect(std::uint64_t* barrier, std::uint32_t bytes, Place place) {
   record::note(barrier, sizeof(*barrier), record::Access::touch, place);
   State state = read("mbarrier_expect", barrier, place);
   announce("mbarrier_expect", state, bytes, place);
-  *barrier = state.word();  // expect_tx alone never completes a phase
+  *barrier = state.word();  // an announcement alone never completes a phase
+  Worker& here = running_worker("mbarrier_expect");
+  Block& owner = *here.current().block;
+  if (here.recorder() != nullptr) here.recorder()->announced(owner, barrier, place);
+  note_balance(here, owner, barrier, state);
 }
 
 void mbarrier_arrive_remote(std::uint64_t* barrier, int rank, Place place, std::uint32_t bytes,

@@ -208,5 +208,26 @@ TEST(RecordBulk, TheSourceOfACopyIsReadUntilAWait) {
   simt::set_thread_order({});
 }
 
+/// Announces bytes of a phase that may never complete; no thread waits for it.
+__global__ void announce(const int* in, int* out, unsigned bytes) {
+  Tile& tile = shared<Tile>();
+  ptx::mbarrier_init(tile.full, 1);
+  ptx::mbarrier_fence_init();
+  ptx::mbarrier_arrive_expect(tile.full, 16);
+  ptx::bulk_load(tile.words, in, 16, tile.full);
+  ptx::mbarrier_wait(tile.full, 0);
+  if (bytes != 0) ptx::mbarrier_arrive_expect(tile.full, bytes);
+  out[0] = tile.words[0][0];
+}
+
+TEST(RecordBulk, BytesThatNoCopyBringsAreReportedAtTheBlocksEnd) {
+  Buffer<int> in(std::vector<int>(4, 1)), out(1);
+  const LaunchShape shape{.grid = 2, .block = 1, .shared_bytes = sizeof(Tile)};
+  expect_clean(recorded_launch(shape, announce, in.data(), out.data(), 0));
+  const Report report = recorded_launch(shape, announce, in.data(), out.data(), 48);
+  expect_finding(report, Kind::barrier, Space::shared);
+  EXPECT_NE(all_text(report).find("lacks 48 bytes"), std::string::npos) << all_text(report);
+}
+
 }  // namespace
 }  // namespace rung

@@ -7,6 +7,8 @@
 // after the last acquired one. The result is therefore independent of the order of threads, and a
 // parity that is flipped too rarely is detected under every order.
 #include <algorithm>
+#include <cstring>
+#include <string>
 #include <utility>
 
 #include "rung/simt/record/finding_text.hpp"
@@ -185,6 +187,49 @@ void Recorder::report_init(const Synchronizer& object, const Place& place) {
       "fence.mbarrier_init.release.cluster (or fence.proxy.async) behind mbarrier.init, in the "
       "same thread, and a barrier before other threads use it";
   add(std::move(finding));
+}
+
+void Recorder::announced(Block& owner, const void* object, const Place& place) {
+  if (!checking_) return;
+  owner.record->objects[object].announced = {site_of(place), block_->number, thread_index()};
+}
+
+void Recorder::balanced(Block& owner, const void* object, std::uint64_t word,
+                        std::int64_t lacking) {
+  if (!checking_) return;
+  Synchronizer& meeting = owner.record->objects[object];
+  meeting.word = word;
+  meeting.lacking = lacking;
+}
+
+void Recorder::end_balances(const BlockRecord& block) {
+  for (const auto& [object, meeting] : block.objects) {
+    if (meeting.lacking == 0) continue;
+    std::uint64_t word = 0;
+    std::memcpy(&word, object, sizeof(word));
+    if (word != meeting.word) continue;  // invalidated, or its memory is used for other data
+    Step step;
+    step.site = meeting.announced.site;
+    step.site_index = step.site != 0 ? site_index(step.site) : std::uint16_t{0};
+    if (!is_news(Kind::barrier, step.site_index, 0)) continue;
+    Finding finding = describe(Kind::barrier, *this, step, Where::shared, meeting.announced.block,
+                               meeting.announced.thread);
+    name_object(launch_->launch, finding, reinterpret_cast<std::uintptr_t>(object), nullptr,
+                *block.block);
+    const std::string bytes =
+        std::to_string(meeting.lacking < 0 ? -meeting.lacking : meeting.lacking) + " bytes ";
+    finding.message = "when its block ends, the mbarrier in " + finding.object_text +
+                      (meeting.lacking > 0 ? " lacks " + bytes +
+                                                 "that were announced (expect_tx): "
+                                                 "no copy has brought them"
+                                           : " has received " + bytes +
+                                                 "that were not announced "
+                                                 "(expect_tx)");
+    finding.advice =
+        "announce as many bytes as the copies bring that complete on the mbarrier, and wait for "
+        "the phase: another wait for it would never return";
+    add(std::move(finding));
+  }
 }
 
 }  // namespace rung::simt::record

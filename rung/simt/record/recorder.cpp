@@ -147,7 +147,10 @@ void Recorder::end_block(BlockRecord& block) {
     warp.waits.settle();
     if (warp.waits.so_far().all() > longest.all()) longest = warp.waits.so_far();
   }
-  if (checking_) end_remote(block);
+  if (checking_) {
+    end_remote(block);
+    end_balances(block);
+  }
   if (samples_) launch_->sampling.note(block.block->index, block.fingerprint);
   work_.visits += visits;
   work_.longest_block = std::max(work_.longest_block, visits);

@@ -221,8 +221,13 @@ class Recorder {
   void init_fence();
   void told_by_copy(Block& owner, const void* object, const Place& place);
 
-  /// Records an access on the slow path. Returns true if the access is in the list; accesses to the
-  /// thread's own memory are not. `valued`: the written value is kept.
+  /// Handles an announcement of bytes by the running thread, and a change of the bytes that the
+  /// mbarrier lacks; `word`: the mbarrier's contents.
+  void announced(Block& owner, const void* object, const Place& place);
+  void balanced(Block& owner, const void* object, std::uint64_t word, std::int64_t lacking);
+
+  /// Records an access on the slow path. Returns true if it is in the list, which excludes accesses
+  /// to the thread's own memory. `valued`: the written value is kept.
   bool trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size, Access access,
                     bool valued = false);
   void before_atomic(std::uintptr_t address, int log_size, Access access, int order,
@@ -355,6 +360,8 @@ class Recorder {
   /// Adds the request to its block's fingerprint; in fingerprint.cpp.
   void fingerprint(BlockRecord& block, WarpRecord& warp, const Request& request);
   void report_init(const Synchronizer& object, const Place& place);
+  /// Reports mbarriers whose bytes do not balance at the block's end.
+  void end_balances(const BlockRecord& block);
   void find_guesses(const RequestList& list);
   /// Records that the running thread compares and exchanges this word, which it may have read by a
   /// plain load (optimistic_read.cpp).

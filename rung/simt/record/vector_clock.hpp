@@ -89,6 +89,14 @@ struct Synchronizer {
     std::uintptr_t site = 0;
   } init;
   std::vector<std::pair<BlockRecord*, WarpRecord*>> arrivals;
+  // For an mbarrier: announced bytes that have not landed, negative if more have landed than were
+  // announced; the contents that state this; and the last announcement.
+  std::int64_t lacking = 0;
+  std::uint64_t word = 0;
+  struct Announcement {
+    std::uintptr_t site = 0;  // 0: none
+    std::uint32_t block = 0, thread = 0;
+  } announced;
 };
 
 }  // namespace rung::simt::record
