@@ -104,6 +104,19 @@ class Driver(unittest.TestCase):
         self.run_here("g++", "-shared", "add.o", "-o", "libadd.so", f"-L{toolkit}/lib64", "-lcudart")
         self.assertEqual(self.run_here(sys.executable, "add.py", "./libadd.so", "0"), "[1, 2] 1.0 100.0\n")
 
+    def test_host_sources_of_older_standards(self):
+        self.copy("host17")
+        toolkit = self.run_here(NVCC, "--rung-toolkit").strip()
+        self.run_here(NVCC, "-c", "scale.cu")
+        for standard in ("14", "17", "20"):
+            with self.subTest(standard=standard):
+                self.run_here("g++", f"-std=c++{standard}", "-Wall", "-Wextra", "-Werror", "-isystem",
+                              f"{toolkit}/include", "-c", "main.cpp", "-o", "main.o")
+                self.run_here(NVCC, "main.o", "scale.o", "-lcublas", "-o", "app")
+                self.assertEqual(self.run_here("./app"), "1024\n")
+                self.run_here(NVCC, f"-std=c++{standard}", "main.cpp", "scale.cu", "-lcublas", "-o", "app")
+                self.assertEqual(self.run_here("./app"), "1024\n")
+
     def test_program_runs_by_itself(self):
         (self.folder / "small.cu").write_text(SMALL % 7)
         self.run_here(NVCC, "-DLIMIT=15", "-o", "right", "small.cu")

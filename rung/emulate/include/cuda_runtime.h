@@ -16,6 +16,11 @@
 #include <new>
 #include <utility>
 
+#if __cplusplus < 202002L && !defined(__cpp_concepts)
+// A C++ source that the host compiler compiles in an older standard: the runtime API alone.
+#define RUNG_HOST_RUNTIME
+#include "rung_cuda/host_runtime.h"
+#else
 #include "rung_cuda/atomics.h"
 #include "rung_cuda/builtin.h"
 #include "rung_cuda/builtin_atomics.h"
@@ -31,6 +36,7 @@
 #include "rung_cuda/vector_types.h"
 #include "rung_cuda/warp.h"
 #include "rung_cuda/words.h"
+#endif
 
 // Include guards of NVIDIA's headers, for programs that test them.
 #define __CUDA_RUNTIME_H__

@@ -116,13 +116,15 @@ inline double erfinv(double x) {
 inline float erfinvf(float x) { return static_cast<float>(erfinv(x)); }
 inline double erfcinv(double x) { return erfinv(1 - x); }
 inline float erfcinvf(float x) { return static_cast<float>(erfcinv(x)); }
-/// Computes the modified Bessel function of order 0 or 1; the latter is an odd function.
+/// Modified Bessel functions of order 0 and 1; the latter is odd.
+#if __cplusplus >= 201703L
 inline double cyl_bessel_i0(double x) { return std::cyl_bessel_i(0.0, x < 0 ? -x : x); }
 inline double cyl_bessel_i1(double x) {
   return x < 0 ? -std::cyl_bessel_i(1.0, -x) : std::cyl_bessel_i(1.0, x);
 }
 inline float cyl_bessel_i0f(float x) { return static_cast<float>(cyl_bessel_i0(x)); }
 inline float cyl_bessel_i1f(float x) { return static_cast<float>(cyl_bessel_i1(x)); }
+#endif
 inline double erfcx(double x) { return exp(x * x) * erfc(x); }
 inline float erfcxf(float x) { return static_cast<float>(erfcx(static_cast<double>(x))); }
 inline double rhypot(double x, double y) { return 1 / hypot(x, y); }

@@ -220,6 +220,7 @@ inline RUNG_P __lows2half2(RUNG_P a, RUNG_P b) { return {a.x, b.x}; }
 inline RUNG_P __highs2half2(RUNG_P a, RUNG_P b) { return {a.y, b.y}; }
 inline RUNG_P __lowhigh2highlow(RUNG_P a) { return {a.y, a.x}; }
 
+#ifndef RUNG_HOST_RUNTIME
 inline RUNG_S atomicAdd(RUNG_S* address, RUNG_S value) {
   return rung::cuda::atomic_change_bits<unsigned short>(address,
                                                         [=](RUNG_S x) { return x + value; });
@@ -227,6 +228,7 @@ inline RUNG_S atomicAdd(RUNG_S* address, RUNG_S value) {
 inline RUNG_P atomicAdd(RUNG_P* address, RUNG_P value) {
   return {atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y)};
 }
+#endif
 
 #undef RUNG_GLUE
 #undef RUNG_GLUE_

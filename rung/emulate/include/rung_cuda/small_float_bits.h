@@ -66,7 +66,7 @@ inline float from_half_bits(unsigned short bits) {
   if (magnitude >= 0x400u) {
     return __builtin_bit_cast(float, sign | ((magnitude << 13) + (112u << 23)));
   }
-  const float small = static_cast<float>(magnitude) * 0x1p-24f;
+  const float small = static_cast<float>(magnitude) * 5.9604644775390625e-8f;  // 2^-24
   return __builtin_bit_cast(float, sign | __builtin_bit_cast(unsigned, small));
 }
 

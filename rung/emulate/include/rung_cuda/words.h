@@ -6,8 +6,13 @@
 
 #include "rung_cuda/vector_types.h"
 
+#ifdef __CUDACC__
 #define __global__ __rung_global__
 #define __shared__ __rung_shared__
+#else
+#define __global__
+#define __shared__
+#endif
 #define __managed__
 #ifdef __RUNG_EMULATE__
 #define __device__ __rung_device__
@@ -54,4 +59,8 @@ extern __thread const dim3 blockDim __asm__("rung_simt_block_extent")
     __attribute__((tls_model("initial-exec")));
 extern __thread const dim3 gridDim __asm__("rung_simt_grid_extent")
     __attribute__((tls_model("initial-exec")));
+#if __cplusplus >= 201703L
 inline constexpr int warpSize = 32;
+#else
+static constexpr int warpSize = 32;
+#endif
