@@ -40,6 +40,7 @@ enum class Effect {
   dependencies_target,
   shared,
   standard,
+  default_stream,
   host_options,
   linker_options,
   language,
@@ -87,6 +88,7 @@ constexpr NvccOption nvcc_options[] = {
     {"-MT --dependency-target-name", true, Effect::dependencies_target},
     {"-shared --shared", false, Effect::shared},
     {"-std --std", true, Effect::standard},
+    {"-default-stream --default-stream", true, Effect::default_stream},
     {"-Xcompiler --compiler-options", true, Effect::host_options},
     {"-Xlinker --linker-options", true, Effect::linker_options},
     {"-x --x", true, Effect::language},
@@ -115,8 +117,7 @@ constexpr NvccOption nvcc_options[] = {
      "-Xcudafe --cudafe-options -Xarchive --archive-options -ccbin --compiler-bindir "
      "-arbin --archiver-binary -maxrregcount --maxrregcount -t --threads -split-compile "
      "--split-compile -split-compile-extended --split-compile-extended -ftz --ftz "
-     "-prec-div --prec-div -prec-sqrt --prec-sqrt -fmad --fmad -default-stream "
-     "--default-stream -cudart --cudart -cudadevrt --cudadevrt -diag-suppress "
+     "-prec-div --prec-div -prec-sqrt --prec-sqrt -fmad --fmad -cudart --cudart -cudadevrt --cudadevrt -diag-suppress "
      "--diag-suppress -diag-error --diag-error -diag-warn --diag-warn -m --machine "
      "-target-dir --target-directory -O --optimize -Werror --Werror -brief-diag "
      "--brief-diagnostics -ldir --libdevice-directory -e --entries -run-args --run-args "
@@ -437,6 +438,11 @@ class NvccReader {
       case Effect::standard:
         set_standard(value);
         break;
+      case Effect::default_stream: {
+        const std::string macro = macro_of_default_stream(value);
+        if (!macro.empty()) to.definitions.push_back(macro);
+        break;
+      }
       case Effect::host_options:
         for (const std::string& list : split_words(value)) {
           // -Wl,a,b is a single flag for g++, although nvcc splits lists at commas.
@@ -506,12 +512,21 @@ class NvccReader {
 
 }  // namespace
 
+std::string macro_of_default_stream(const std::string& value) {
+  if (value == "per-thread") return "CUDA_API_PER_THREAD_DEFAULT_STREAM=1";
+  if (value == "legacy" || value == "null") return "";
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("--default-stream: '{}' given; accepted: legacy, null, per-thread",
+                          printable(value)));
+}
+
 NvccOptionKind nvcc_option_kind(std::string_view name) {
   const NvccOption* const option = find_option(name);
   if (option == nullptr) return {};
   const bool has_effect = option->effect != Effect::nothing && option->effect != Effect::verbose &&
                           option->effect != Effect::forward_unknown &&
                           option->effect != Effect::architecture &&
+                          option->effect != Effect::default_stream &&
                           option->effect != Effect::output_folder;
   return {true, option->takes_value, has_effect};
 }

@@ -29,6 +29,10 @@ struct NvccOptionKind {
 };
 NvccOptionKind nvcc_option_kind(std::string_view name);
 
+/// Returns the macro that --default-stream defines for this value; "" if none. Throws
+/// Error(invalid_argument) for any other value than nvcc's.
+std::string macro_of_default_stream(const std::string& value);
+
 /// Parses nvcc's command line. Throws Error(invalid_argument) for an unknown option, and
 /// Error(not_available) for outputs that the simulated GPU cannot produce (PTX, machine code).
 NvccCall read_nvcc_words(const std::vector<std::string>& words);

@@ -171,6 +171,11 @@ class WordReader {
                       "runs the program; `rung nvcc` builds objects, libraries and programs",
                       printable(word)));
     }
+    if (name == "-default-stream" || name == "--default-stream") {
+      const std::string macro = emulate::macro_of_default_stream(value_of(word));
+      if (!macro.empty()) sources_.definitions.push_back(macro);
+      return;
+    }
     if (kind.known) {
       if (kind.takes_value) (void)value_of(word);
       return;

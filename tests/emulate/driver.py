@@ -27,6 +27,26 @@ int main() {
 }
 """
 
+# A host thread makes what another one uses, each in its stream 0.
+TWO_STREAMS = """#include <thread>
+__global__ void make(int* p) { p[threadIdx.x] = threadIdx.x; }
+__global__ void use(int* to, const int* from) { to[threadIdx.x] = from[threadIdx.x] + 1; }
+int main() {
+  int *a, *b, h = 0;
+  cudaMalloc(&a, 256);
+  cudaMalloc(&b, 256);
+  std::thread([=] {
+    make<<<1, 64>>>(a);
+#ifdef SYNCHRONIZE
+    cudaStreamSynchronize(0);
+#endif
+  }).join();
+  use<<<1, 64>>>(b, a);
+  cudaMemcpy(&h, b + 63, sizeof h, cudaMemcpyDeviceToHost);
+  return h != 64;
+}
+"""
+
 
 class Driver(unittest.TestCase):
     def setUp(self):
@@ -116,6 +136,25 @@ class Driver(unittest.TestCase):
                 self.assertEqual(self.run_here("./app"), "1024\n")
                 self.run_here(NVCC, f"-std=c++{standard}", "main.cpp", "scale.cu", "-lcublas", "-o", "app")
                 self.assertEqual(self.run_here("./app"), "1024\n")
+
+    def test_default_streams_per_thread(self):
+        (self.folder / "small.cu").write_text(TWO_STREAMS)
+        ordered = self.run_here(NVCC, "small.cu") + self.run_here("./a.out")
+        self.assertEqual(ordered, "")
+        # Stream 0 of a host thread does not wait for that of another.
+        for words in (["--default-stream", "per-thread"], ["--default-stream=per-thread"],
+                      ["-DCUDA_API_PER_THREAD_DEFAULT_STREAM"]):
+            with self.subTest(words=words):
+                self.run_here(NVCC, *words, "small.cu")
+                found = self.run_here("./a.out", code=66, environment={"RUNG_EMULATE": "--exit-code 66"})
+                for text in ("stream_order", "the thread's default stream"):
+                    self.assertIn(text, found)
+                self.run_here(NVCC, *words, "-DSYNCHRONIZE", "small.cu")
+                self.assertEqual(self.run_here("./a.out"), "")
+        self.run_here(RUNG, "emulate", "--default-stream", "per-thread", "small.cu", code=66)
+        self.run_here(RUNG, "emulate", "--default-stream", "legacy", "small.cu")
+        self.assertIn("accepted: legacy, null, per-thread",
+                      self.run_here(NVCC, "--default-stream", "other", "small.cu", code=2))
 
     def test_program_runs_by_itself(self):
         (self.folder / "small.cu").write_text(SMALL % 7)

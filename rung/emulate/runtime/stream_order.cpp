@@ -6,6 +6,7 @@
 #include <execinfo.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -82,6 +83,7 @@ Order& order() {
 thread_local StreamWork* running = nullptr;
 /// Addresses that identify the calling thread's default streams, one per device.
 thread_local char per_thread[max_devices];
+std::atomic<bool> default_is_per_thread = false;  // see rung_emulate_per_thread_streams()
 
 std::size_t new_slot(Order& all) {
   for (auto at = all.free_slots.begin(); at != all.free_slots.end(); ++at) {
@@ -98,7 +100,9 @@ std::size_t new_slot(Order& all) {
 Track* track_of(Order& all, cudaStream_t handle) {
   CUstream_st* const stream = stream_of(handle);
   if (stream == nullptr) return nullptr;
-  const bool own = handle == cudaStreamPerThread;
+  const bool is_default = handle == nullptr || handle == synchronous();
+  const bool own = handle == cudaStreamPerThread ||
+                   (is_default && default_is_per_thread.load(std::memory_order_relaxed));
   const void* const key = own ? static_cast<const void*>(&per_thread[stream->device]) : stream;
   const auto [at, fresh] = all.tracks.try_emplace(key);
   Track& track = at->second;
@@ -737,3 +741,8 @@ void forget_bytes(const void* memory, std::size_t bytes) {
 }
 
 }  // namespace rung::cuda
+
+/// Called at load time by each source that is compiled with --default-stream per-thread.
+extern "C" __attribute__((visibility("default"))) void rung_emulate_per_thread_streams() {
+  rung::cuda::default_is_per_thread = true;
+}

@@ -4,6 +4,7 @@
 // rung/emulate/runtime/.
 #pragma once
 
+#include "rung_cuda/default_stream.h"
 #include "rung_cuda/runtime_types.h"
 #include "rung_cuda/texture_types.h"
 
