@@ -73,8 +73,7 @@ void CopyEngine::issue(Worker& worker, LateLoad load) {
     const bool from_block =
         load.from >= sender.shared && load.from < sender.shared + sender.shared_capacity;
     const bool global = load.shape.is_box || (load.from != nullptr && !from_block);
-    // Other blocks wait for a multicast by mbarriers of their own, so that their numbers are unknown
-    // here.
+    // Other blocks wait for a multicast by mbarriers of their own, whose numbers are unknown here.
     const bool in_order = global && !load.shape.is_box && load.target == &sender;
     load.agent =
         sent ? recorder->agent(load.place)

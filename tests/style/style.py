@@ -153,12 +153,15 @@ def steps_taken_twice(source):
                 yield path, f"step {named[1]} is that of {first[int(named[1])].name}; choose a free one"
 
 
+PACKS_FOR_OTHERS = r"\bcopy_async\(|\bpack\(context|\bcopy_to_channels_last\("
+
+
 def steps_without_kernel(source):
     """Yields CUDA steps without a kernel in their files, as (file, complaint).
 
     A step is all files of one number in an operator's cuda/, or of one name in its shapes/ or types/: the rung's .cu,
     and .cuh files beside it if others need its kernels. A step that uses the copy engine (copy_async) needs no kernel,
-    nor does a rung that packs an operand by pack() for another rung's kernel."""
+    nor does a rung that packs operands for another rung's kernel: by pack(), or by conv's copies with channels last."""
     steps = collections.defaultdict(list)
     ops = source / "rung" / "ops"
     for path in sorted([*ops.glob("*/cuda/*"), *ops.glob("*/cuda/shapes/*"), *ops.glob("*/cuda/types/*")]):
@@ -169,7 +172,7 @@ def steps_without_kernel(source):
         code = re.sub(r"//[^\n]*", "", "\n".join(path.read_text(encoding="utf-8") for path in paths))
         if all(path.suffix == ".cuh" for path in paths):
             yield paths[0], "no rung (.cu) of this step: what several share lives in detail/"
-        elif "__global__" not in code and not re.search(r"\bcopy_async\(|\bpack\(context", code):
+        elif "__global__" not in code and not re.search(PACKS_FOR_OTHERS, code):
             rung = next(path for path in paths if path.suffix == ".cu")
             yield rung, "no __global__ in this step: the kernel belongs into the rung's file, or a .cuh beside it"
 

@@ -5,10 +5,14 @@
 //          the workspace, cost one pass over memory each, and the multiplication on tensor cores
 //          saves far more: implicit_gemm_tma computes the layer between copies, and a last kernel
 //          copies y to its own layout.
-// Changes  Against implicit_gemm: tensor cores. Against implicit_gemm_tma: x, w and y of any strides.
-// Cost     x, w and y are read and written once more; four launches.
+// Changes  Against implicit_gemm: tensor cores. Against implicit_gemm_tma: x, w and y of any
+//          strides.
+// Cost     x, w and y are read and written once more, through tiles of 64 channels x 64 pixels in
+//          shared memory: loads run along pixels, stores along channels. Four launches.
 // Limits   f16 and bf16, two dimensions at most; else as implicit_gemm_tma's, whose channels are
 //          padded to 64 per tap: with 3 channels, 61 of 64 products are zeros.
+#include "rung/device/collectives.hpp"
+#include "rung/device/launch.hpp"
 #include "rung/ops/conv/shared/cuda/channels_last.hpp"
 #include "rung/ops/conv/shared/cuda/im2col_tensor.hpp"
 
@@ -17,16 +21,125 @@ namespace {
 
 using namespace conv_cuda;
 
+constexpr int threads = 256;
+
+/// Tile of elements as [channel][pixel]; the pitch of 33 words avoids bank conflicts along either.
 template <class T>
-__global__ void __launch_bounds__(layout_threads)
+struct LayoutTile {
+  static_assert(sizeof(T) == 2);
+  T of[layout_tile][layout_tile + 2];
+};
+
+/// Position of a block's tile: its image, first channel and first pixel.
+struct TilePosition {
+  std::int64_t image, channel, pixel;
+  __device__ __forceinline__ TilePosition(std::int64_t channels, std::int64_t pixels) {
+    image = blockIdx.x;
+    pixel = take_axis(image, ceil_div(pixels, layout_tile)) * layout_tile;
+    channel = take_axis(image, ceil_div(channels, layout_tile)) * layout_tile;
+  }
+};
+
+/// Calls f(column) for the thread's two columns of a tile; adjacent threads have adjacent columns.
+template <class F>
+__device__ __forceinline__ void for_each_tile_column(F&& f) {
+  const int lane = static_cast<int>(threadIdx.x) % warp_size;
+  f(lane);
+  f(lane + warp_size);
+}
+/// Calls f(row) for the thread's rows of a tile, of which each of the eight warps has every eighth.
+template <class F>
+__device__ __forceinline__ void for_each_tile_row(F&& f) {
+#pragma unroll 4
+  for (int row = static_cast<int>(threadIdx.x) / warp_size; row < layout_tile;
+       row += threads / warp_size) {
+    f(row);
+  }
+}
+
+/// Copies tiles of `from`, whose pixels neighbor each other, to pixels of `pitch` elements at `to`.
+template <class T>
+__global__ void __launch_bounds__(threads)
     conv_to_channels_last(View<const T, 5> from, T* to, std::int64_t pitch) {
-  copy_to_last(from, to, pitch);
+  auto& tile = shared<LayoutTile<T>>().of;
+  const std::int64_t channels = from.shape[1];
+  const std::int64_t width = from.shape[4];
+  const std::int64_t pixels = from.shape[3] * width;
+  const TilePosition at(channels, pixels);
+  for_each_tile_column([&](int pixel) {
+    std::int64_t h = at.pixel + pixel;
+    if (h >= pixels) return;
+    const std::int64_t w = take_axis(h, width);
+    const T* const first = &from(at.image, at.channel, 0, h, w);
+    for_each_tile_row([&](int channel) {
+      if (at.channel + channel >= channels) return;
+      tile[channel][pixel] = first[channel * from.strides[1]];
+    });
+  });
+  __syncthreads();
+  for_each_tile_column([&](int channel) {
+    if (at.channel + channel >= channels) return;
+    for_each_tile_row([&](int pixel) {
+      if (at.pixel + pixel >= pixels) return;
+      to[(at.image * pixels + at.pixel + pixel) * pitch + at.channel + channel] =
+          tile[channel][pixel];
+    });
+  });
 }
+
+/// Copies tiles of pixels of `pitch` elements at `from` to `to`, whose pixels neighbor each other.
 template <class T>
-__global__ void __launch_bounds__(layout_threads)
+__global__ void __launch_bounds__(threads)
     conv_from_channels_last(const T* from, std::int64_t pitch, View<T, 5> to) {
-  copy_from_last(from, pitch, to);
+  auto& tile = shared<LayoutTile<T>>().of;
+  const std::int64_t channels = to.shape[1];
+  const std::int64_t width = to.shape[4];
+  const std::int64_t pixels = to.shape[3] * width;
+  const TilePosition at(channels, pixels);
+  for_each_tile_column([&](int channel) {
+    if (at.channel + channel >= channels) return;
+    for_each_tile_row([&](int pixel) {
+      if (at.pixel + pixel >= pixels) return;
+      tile[channel][pixel] =
+          from[(at.image * pixels + at.pixel + pixel) * pitch + at.channel + channel];
+    });
+  });
+  __syncthreads();
+  for_each_tile_column([&](int pixel) {
+    std::int64_t h = at.pixel + pixel;
+    if (h >= pixels) return;
+    const std::int64_t w = take_axis(h, width);
+    T* const first = &to(at.image, at.channel, 0, h, w);
+    for_each_tile_row([&](int channel) {
+      if (at.channel + channel >= channels) return;
+      first[channel * to.strides[1]] = tile[channel][pixel];
+    });
+  });
 }
+
+template <class T>
+LaunchShape shape_of(const ChannelsLast& copy) {
+  return {.grid = copy.tiles(), .block = threads, .shared_bytes = sizeof(LayoutTile<T>)};
+}
+
+}  // namespace
+
+void conv_cuda::copy_to_channels_last(const ConstTensorRef& from, void* to, Context& context) {
+  const ChannelsLast copy(from);
+  visit<f16, bf16>(from.dtype, [&]<class T>() {
+    launch(context, shape_of<T>(copy), conv_to_channels_last<T>, from.view<const T, 5>(),
+           static_cast<T*>(to), copy.pitch());
+  });
+}
+void conv_cuda::copy_from_channels_last(const void* from, const TensorRef& to, Context& context) {
+  const ChannelsLast copy(to);
+  visit<f16, bf16>(to.dtype, [&]<class T>() {
+    launch(context, shape_of<T>(copy), conv_from_channels_last<T>, static_cast<const T*>(from),
+           copy.pitch(), to.view<T, 5>());
+  });
+}
+
+namespace {
 
 /// Offsets of the copies in the workspace.
 struct CopyOffsets {
@@ -85,19 +198,10 @@ void run(const Conv::Args& args, Context& context) {
   const CopyOffsets at = offsets_of(args, partial);
   auto* const memory = static_cast<std::byte*>(context.workspace(at.bytes));
   const Conv::Args layer = copied_layer(args, memory, at);
-  visit<f16, bf16>(args.x.dtype, [&]<class T>() {
-    const auto copy = [&](const ConstTensorRef& from, std::int64_t offset) {
-      const ChannelsLast made(from);
-      launch(context, made.launch_shape<T>(), conv_to_channels_last<T>, from.view<const T, 5>(),
-             reinterpret_cast<T*>(memory + offset), made.pitch());
-    };
-    copy(args.x, at.x);
-    copy(args.w, at.w);
-    run_im2col_tma(layer, context, memory + at.partial);
-    const ChannelsLast made(args.y);
-    launch(context, made.launch_shape<T>(), conv_from_channels_last<T>,
-           reinterpret_cast<const T*>(memory + at.y), made.pitch(), args.y.view<T, 5>());
-  });
+  copy_to_channels_last(args.x, memory + at.x, context);
+  copy_to_channels_last(args.w, memory + at.w, context);
+  run_im2col_tma(layer, context, memory + at.partial);
+  copy_from_channels_last(memory + at.y, args.y, context);
 }
 
 const Rung<Conv> self{{.name = "channels_first",

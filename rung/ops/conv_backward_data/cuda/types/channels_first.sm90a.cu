@@ -4,7 +4,8 @@
 // Idea     As conv's channels_first: a copy of dy with channels last, in the workspace, costs one
 //          pass over memory; implicit_gemm_tma multiplies it, and a last kernel copies dx to its
 //          own layout.
-// Changes  Against implicit_gemm: tensor cores. Against implicit_gemm_tma: dy and dx of any strides.
+// Changes  Against implicit_gemm: tensor cores. Against implicit_gemm_tma: dy and dx of any
+//          strides.
 // Cost     dy and dx are read and written once more; two launches more.
 // Limits   f16 and bf16, two dimensions at most; else as implicit_gemm_tma's.
 #include "rung/ops/conv/shared/cuda/channels_last.hpp"
@@ -14,17 +15,6 @@ namespace rung {
 namespace {
 
 using namespace conv_cuda;
-
-template <class T>
-__global__ void __launch_bounds__(layout_threads)
-    conv_backward_data_to_channels_last(View<const T, 5> from, T* to, std::int64_t pitch) {
-  copy_to_last(from, to, pitch);
-}
-template <class T>
-__global__ void __launch_bounds__(layout_threads)
-    conv_backward_data_from_channels_last(const T* from, std::int64_t pitch, View<T, 5> to) {
-  copy_from_last(from, pitch, to);
-}
 
 /// Offsets of the copies in the workspace.
 struct CopyOffsets {
@@ -83,15 +73,9 @@ void run(const ConvBackwardData::Args& args, Context& context) {
   const std::int64_t gradient = data_tma_bytes(placeholder_gradient(args), context);
   const CopyOffsets at = offsets_of(args, gradient);
   auto* const memory = static_cast<std::byte*>(context.workspace(at.bytes));
-  visit<f16, bf16>(args.dx.dtype, [&]<class T>() {
-    const ChannelsLast dy(args.dy);
-    launch(context, dy.launch_shape<T>(), conv_backward_data_to_channels_last<T>,
-           args.dy.view<const T, 5>(), reinterpret_cast<T*>(memory + at.dy), dy.pitch());
-    run_data_tma(copied_gradient(args, memory, at), context, memory + at.gradient);
-    const ChannelsLast dx(args.dx);
-    launch(context, dx.launch_shape<T>(), conv_backward_data_from_channels_last<T>,
-           reinterpret_cast<const T*>(memory + at.dx), dx.pitch(), args.dx.view<T, 5>());
-  });
+  copy_to_channels_last(args.dy, memory + at.dy, context);
+  run_data_tma(copied_gradient(args, memory, at), context, memory + at.gradient);
+  copy_from_channels_last(memory + at.dx, args.dx, context);
 }
 
 const Rung<ConvBackwardData> self{{.name = "channels_first",

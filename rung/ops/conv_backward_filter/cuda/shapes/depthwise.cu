@@ -27,8 +27,8 @@ struct WarpSums {
   float of[Kernel * Kernel][warps][lanes];
 };
 
-/// Stores the block's sums of its channels: adds the threads that have the same channel, in the order
-/// of lanes and warps. By all threads of the block.
+/// Stores the block's sums of its channels: adds the threads that have the same channel, in the
+/// order of lanes and warps. By all threads of the block.
 template <int Kernel, bool ChannelsInnermost, class T>
 __device__ __forceinline__ void write_sums(const FilterGradient<T>& p,
                                            const float (&sums)[Kernel * Kernel]) {
@@ -98,10 +98,10 @@ __global__ void __launch_bounds__(block_threads)
   write_sums<Kernel, ChannelsInnermost>(p, sums);
 }
 
-/// Sums the taps over columns of dy: a thread walks down `run` rows of one column, and the window of x
-/// slides along in registers, so that each element of a row of x is loaded once per column. For
-/// filters without dilation, with the same stride along both axes; offsets within an image have 32
-/// bits.
+/// Sums the taps over columns of dy: a thread walks down `run` rows of one column, and the window
+/// of x slides along in registers, so that each element of a row of x is loaded once per column.
+/// For filters without dilation, with the same stride along both axes; offsets within an image have
+/// 32 bits.
 template <class T, int Kernel, int Stride, bool ChannelsInnermost>
 __global__ void __launch_bounds__(block_threads, 2)
     conv_backward_filter_depthwise_runs(const __grid_constant__ FilterGradient<T> p, int run,
@@ -192,8 +192,8 @@ std::int64_t tiles_of(const ConvBackwardFilter::Args& args, bool innermost) {
   return ceil_div(args.geometry.channels, std::int64_t{innermost ? lanes : 1});
 }
 
-/// Calls f.template operator()<Kernel>() with the filter's extent; returns false if it is not square
-/// or no kernel has it.
+/// Calls f.template operator()<Kernel>() with the filter's extent; returns false if the filter is not
+/// square or no kernel has its extent.
 template <class F>
 bool with_kernel(const ConvGeometry& g, F&& f) {
   const std::int64_t kernel = g.axis[1].kernel;

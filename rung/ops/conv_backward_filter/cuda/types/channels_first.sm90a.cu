@@ -18,17 +18,6 @@ namespace {
 
 using namespace conv_cuda;
 
-template <class T>
-__global__ void __launch_bounds__(layout_threads)
-    conv_backward_filter_to_channels_last(View<const T, 5> from, T* to, std::int64_t pitch) {
-  copy_to_last(from, to, pitch);
-}
-template <class T>
-__global__ void __launch_bounds__(layout_threads)
-    conv_backward_filter_from_channels_last(const T* from, std::int64_t pitch, View<T, 5> to) {
-  copy_from_last(from, pitch, to);
-}
-
 /// Offsets of the copies in the workspace.
 struct CopyOffsets {
   std::int64_t x, dy, dw, partial;
@@ -88,19 +77,10 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
   const std::size_t partial = gradient_partial_bytes(placeholder_gradient(args), context);
   const CopyOffsets at = offsets_of(args, partial);
   auto* const memory = static_cast<std::byte*>(context.workspace(at.bytes));
-  visit<f16, bf16>(args.dw.dtype, [&]<class T>() {
-    const auto copy = [&](const ConstTensorRef& from, std::int64_t offset) {
-      const ChannelsLast made(from);
-      launch(context, made.launch_shape<T>(), conv_backward_filter_to_channels_last<T>,
-             from.view<const T, 5>(), reinterpret_cast<T*>(memory + offset), made.pitch());
-    };
-    copy(args.x, at.x);
-    copy(args.dy, at.dy);
-    run_gradient_tma(copied_gradient(args, memory, at), context, memory + at.partial);
-    const ChannelsLast made(args.dw);
-    launch(context, made.launch_shape<T>(), conv_backward_filter_from_channels_last<T>,
-           reinterpret_cast<const T*>(memory + at.dw), made.pitch(), args.dw.view<T, 5>());
-  });
+  copy_to_channels_last(args.x, memory + at.x, context);
+  copy_to_channels_last(args.dy, memory + at.dy, context);
+  run_gradient_tma(copied_gradient(args, memory, at), context, memory + at.partial);
+  copy_from_channels_last(memory + at.dw, args.dw, context);
 }
 
 const Rung<ConvBackwardFilter> self{{.name = "channels_first",

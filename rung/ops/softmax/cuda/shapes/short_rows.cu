@@ -21,7 +21,7 @@ namespace {
 
 using namespace softmax_cuda;
 
-/// What a lane loads and stores at once: one element, or a word of two 16-bit elements.
+/// Unit that a lane loads and stores at once: one element, or a word of two 16-bit elements.
 template <class T, int width>
 using RowUnit = std::conditional_t<width == 1, T, unsigned>;
 
