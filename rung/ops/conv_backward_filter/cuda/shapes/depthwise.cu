@@ -192,7 +192,7 @@ std::int64_t tiles_of(const ConvBackwardFilter::Args& args, bool innermost) {
   return ceil_div(args.geometry.channels, std::int64_t{innermost ? lanes : 1});
 }
 
-/// Calls f.template operator()<Kernel>() with the filter's extent; returns false if the filter is not
+/// Calls f.template operator()<Kernel>() with the extent of the filter; returns false if it is not
 /// square or no kernel has its extent.
 template <class F>
 bool with_kernel(const ConvGeometry& g, F&& f) {
