@@ -10,7 +10,7 @@ namespace rung::cpu {
 /// Returns true if kernels should prefetch L1 lines on sequential reads that hit L2: on Intel
 /// cores, whose hardware prefetcher is late there (measured on Emerald Rapids only).
 /// RUNG_CPU_PREFETCH=0|1 in the environment, read once, overrides this function and
-/// asks_memory_for_lines().
+/// prefetches_into_l2().
 RUNG_API bool prefetches_into_l1() noexcept;
 
 /// Returns true if kernels that stream through more data than the caches hold should prefetch every
