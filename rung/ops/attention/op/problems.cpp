@@ -34,13 +34,13 @@ std::int64_t stated_length(std::int64_t batch_element, std::int64_t keys) {
 }
 
 /// Coordinates of an element of k or v.
-struct Place {
+struct ElementIndex {
   std::int64_t batch_element, head, key, column;
 };
 struct Order {
   std::int64_t heads, keys, width;
   bool bshd;
-  [[nodiscard]] Place operator()(std::int64_t index) const {
+  [[nodiscard]] ElementIndex operator()(std::int64_t index) const {
     const std::int64_t row = index / width;
     const std::int64_t key = bshd ? row / heads % keys : row % keys;
     const std::int64_t head = bshd ? row % heads : row / keys % heads;
@@ -58,7 +58,7 @@ std::int64_t length_of(std::int64_t batch_element, std::int64_t keys, bool lengt
 /// sees under a causal mask, has a score of + or -infinity and NaN in every third column of v.
 ValueMaker special_values(const Order& order, bool of_v, bool lengths) {
   return [=](std::int64_t index, double uniform) {
-    const Place at = order(index);
+    const ElementIndex at = order(index);
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     if (at.key >= length_of(at.batch_element, order.keys, lengths)) return nan;
     if (at.key == order.keys - 1) {
@@ -72,7 +72,7 @@ ValueMaker special_values(const Order& order, bool of_v, bool lengths) {
 /// Keys of a head whose scores are -infinity: the first half, all, or the last half.
 struct MaskedKeys {
   std::int64_t first, last;
-  MaskedKeys(const Order& order, const Place& at) {
+  MaskedKeys(const Order& order, const ElementIndex& at) {
     const std::int64_t kind = (at.batch_element * order.heads + at.head) % 3;
     first = kind == 2 ? order.keys / 2 : 0;
     last = kind == 0 ? (order.keys + 1) / 2 : order.keys;
@@ -87,7 +87,7 @@ double masked_q(std::int64_t column, double uniform) {
 }
 ValueMaker masked_values(const Order& order, bool of_v, bool lengths) {
   return [=](std::int64_t index, double uniform) {
-    const Place at = order(index);
+    const ElementIndex at = order(index);
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     constexpr double infinity = std::numeric_limits<double>::infinity();
     if (at.key >= length_of(at.batch_element, order.keys, lengths)) return nan;
