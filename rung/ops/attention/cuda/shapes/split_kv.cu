@@ -205,17 +205,17 @@ __global__ void __launch_bounds__(threads)
 
 // --- on the host ---------------------------------------------------------------------------------
 
-struct Plan {
+struct SplitKvPlan {
   std::int64_t rows;  // per block
   std::int64_t row_tiles;
   std::int64_t splits;
 };
 
-Plan plan_of(const Attention::Args& args, const Context& context) {
+SplitKvPlan plan_of(const Attention::Args& args, const Context& context) {
   constexpr double blocks_per_sm = 2;
   constexpr std::int64_t max_splits = 128;
   constexpr std::int64_t min_keys = 8 * block_keys;
-  Plan plan{};
+  SplitKvPlan plan{};
   const bool narrow = larger(args.width(), args.value_width()) <= 128;
   plan.rows = (narrow ? 8 : 4) * 4 / (args.q.dtype == DType::f64 ? 8 : 4);
   plan.row_tiles = ceil_div(args.group() * args.queries(), plan.rows);
@@ -235,14 +235,14 @@ Support supports(const Attention::Args& args, const Context& context) {
   if (args.group() * args.queries() > max_rows) {
     return unsupported("up to 64 queries of heads that share a head of k and v");
   }
-  const Plan plan = plan_of(args, context);
+  const SplitKvPlan plan = plan_of(args, context);
   const double blocks = static_cast<double>(args.batch()) * static_cast<double>(args.kv_heads()) *
                         static_cast<double>(plan.row_tiles) * static_cast<double>(plan.splits);
   return blocks <= 0x7fffffff ? supported : unsupported("more blocks than a grid has");
 }
 
 Work work(const Attention::Args& args, const Context& context) {
-  const Plan plan = plan_of(args, context);
+  const SplitKvPlan plan = plan_of(args, context);
   return split_work(args, plan.row_tiles, plan.splits, static_cast<int>(plan.rows), block_keys,
                     args.width() + args.value_width(), 2);
 }
@@ -251,7 +251,7 @@ template <class T, int Width>
 void launch_width(const Attention::Args& args, Context& context) {
   using Sum = Accumulator<T>;
   constexpr int rows = tile_rows<T, Width>;
-  const Plan plan = plan_of(args, context);
+  const SplitKvPlan plan = plan_of(args, context);
   const Cut<Sum> cut = cut_of<Sum>(args, context, plan.row_tiles, plan.splits);
   const Heads<T> p = heads_of<T>(args);
   launch(context,

@@ -22,7 +22,7 @@ namespace {
 using namespace attention_cuda;
 using namespace attention_cuda::split_kv;
 
-struct Plan {
+struct DecodeSplitPlan {
   int width;      // 64, 128 or 256
   int row_warps;  // 1 or 4
   std::int64_t row_tiles;
@@ -33,8 +33,8 @@ struct Plan {
 /// Returns the plan whose number of splits minimizes the busiest SM's time, in units of one tile of
 /// keys. Model: a block's start and end cost two tiles, the second kernel one, plus the bytes of
 /// the partial results.
-Plan plan_of(const Attention::Args& args, const Context& context) {
-  Plan plan{};
+DecodeSplitPlan plan_of(const Attention::Args& args, const Context& context) {
+  DecodeSplitPlan plan{};
   const std::int64_t widest = larger(args.width(), args.value_width());
   plan.width = widest <= 64 ? 64 : widest <= 128 ? 128 : 256;
   const std::int64_t rows = args.group() * args.queries();
@@ -75,20 +75,20 @@ Support supports(const Attention::Args& args, const Context& context) {
   if (!has_wide_rows(args.k) || !has_wide_rows(args.v)) {
     return unsupported("rows of k and v: contiguous, multiples of 16 bytes, aligned to 16 bytes");
   }
-  const Plan plan = plan_of(args, context);
+  const DecodeSplitPlan plan = plan_of(args, context);
   const double blocks = static_cast<double>(args.batch()) * static_cast<double>(args.kv_heads()) *
                         static_cast<double>(plan.row_tiles) * static_cast<double>(plan.splits);
   return blocks <= 0x7fffffff ? supported : unsupported("more blocks than a grid has");
 }
 
 Work work(const Attention::Args& args, const Context& context) {
-  const Plan plan = plan_of(args, context);
+  const DecodeSplitPlan plan = plan_of(args, context);
   return split_work(args, plan.row_tiles, plan.splits, warp_rows * plan.row_warps, key_tile,
                     2 * plan.width, plan.resident);
 }
 
 template <class T, int Width>
-void launch_width(const Attention::Args& args, Context& context, const Plan& plan) {
+void launch_width(const Attention::Args& args, Context& context, const DecodeSplitPlan& plan) {
   const Cut<float> cut = cut_of<float>(args, context, plan.row_tiles, plan.splits);
   const Heads<T> p = heads_of<T>(args);
   const LaunchShape shape{.grid = args.batch() * args.kv_heads() * plan.row_tiles * plan.splits,
@@ -104,7 +104,7 @@ void launch_width(const Attention::Args& args, Context& context, const Plan& pla
 }
 
 void run(const Attention::Args& args, Context& context) {
-  const Plan plan = plan_of(args, context);
+  const DecodeSplitPlan plan = plan_of(args, context);
   visit<f16, bf16>(args.q.dtype, [&]<class T>() {
     if (plan.width == 64) return launch_width<T, 64>(args, context, plan);
     if (plan.width == 128) return launch_width<T, 128>(args, context, plan);
