@@ -181,39 +181,43 @@ def test_norm_of_several_axes():
 
 @few
 @given(st.integers(1, 2), st.sampled_from([(2, 1), (2, 2), (4, 2)]), st.integers(1, 4), st.integers(0, 5),
-       st.booleans(), st.integers(0, 99), st.data())
-def test_attention(batch, heads, queries, keys, causal, seed, data):
+       st.sampled_from([(False, None), (True, None), (True, 1), (True, 3)]), st.integers(0, 99), st.data())
+def test_attention(batch, heads, queries, keys, masks, seed, data):
+    causal, window = masks
     q = arrays.laid_out((batch, queries, heads[0], 5), np.float64, "c", seed).swapaxes(1, 2)
     k = arrays.laid_out((batch, heads[1], keys, 5), np.float64, "c", seed + 1)
     v = arrays.laid_out((batch, heads[1], keys, 3), np.float64, "c", seed + 2)
     lengths = data.draw(st.one_of(st.none(), st.lists(st.integers(0, keys), min_size=batch, max_size=batch)))
     given_lengths = None if lengths is None else np.array(lengths, dtype=np.int32)
-    o, lse = rung.attention(q, k, v, causal=causal, scale=0.7, key_lengths=given_lengths, return_lse=True)
+    o, lse = rung.attention(q, k, v, causal=causal, window=window, scale=0.7, key_lengths=given_lengths,
+                            return_lse=True)
     share = heads[0] // heads[1]
     for b, h, i in itertools.product(range(batch), range(heads[0]), range(queries)):
         length = keys if lengths is None else lengths[b]
         seen = max(0, min(length, i + length - queries + 1)) if causal else length
-        s = 0.7 * k[b, h // share, :seen] @ q[b, h, i]
+        first = max(0, seen - (window or keys))
+        s = 0.7 * k[b, h // share, first:seen] @ q[b, h, i]
         expected, total = np.zeros(3), -np.inf
         if seen > 0:
             total = np.log(np.exp(s).sum())
-            expected = np.exp(s - total) @ v[b, h // share, :seen]
+            expected = np.exp(s - total) @ v[b, h // share, first:seen]
         np.testing.assert_allclose(o[b, h, i], expected, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(lse[b, h, i], total, rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(
-        rung.attention(q, k, v, causal=causal, scale=0.7, key_lengths=given_lengths), o)
+        rung.attention(q, k, v, causal=causal, window=window, scale=0.7, key_lengths=given_lengths), o)
 
 
 @few
 @given(st.integers(1, 2), st.sampled_from([(2, 1), (2, 2), (4, 2)]), st.integers(1, 4), st.integers(0, 5),
-       st.booleans(), st.integers(0, 99))
-def test_attention_backward(batch, heads, queries, keys, causal, seed):
+       st.sampled_from([(False, None), (True, None), (True, 1), (True, 3)]), st.integers(0, 99))
+def test_attention_backward(batch, heads, queries, keys, masks, seed):
+    causal, window = masks
     q = arrays.laid_out((batch, queries, heads[0], 5), np.float64, "c", seed).swapaxes(1, 2)
     k = arrays.laid_out((batch, heads[1], keys, 5), np.float64, "c", seed + 1)
     v = arrays.laid_out((batch, heads[1], keys, 3), np.float64, "c", seed + 2)
     dout = arrays.laid_out((batch, heads[0], queries, 3), np.float64, "c", seed + 3)
-    o, lse = rung.attention(q, k, v, causal=causal, scale=0.7, return_lse=True)
-    dq, dk, dv = rung.attention_backward(q, k, v, o, lse, dout, causal=causal, scale=0.7)
+    o, lse = rung.attention(q, k, v, causal=causal, window=window, scale=0.7, return_lse=True)
+    dq, dk, dv = rung.attention_backward(q, k, v, o, lse, dout, causal=causal, window=window, scale=0.7)
     wanted = np.zeros(q.shape), np.zeros(k.shape), np.zeros(v.shape)
     share = heads[0] // heads[1]
     for b, h, i in itertools.product(range(batch), range(heads[0]), range(queries)):
@@ -221,11 +225,12 @@ def test_attention_backward(batch, heads, queries, keys, causal, seed):
         if seen == 0:
             continue
         g = h // share
-        p = np.exp(0.7 * k[b, g, :seen] @ q[b, h, i] - lse[b, h, i])
-        ds = 0.7 * p * (v[b, g, :seen] @ dout[b, h, i] - dout[b, h, i] @ o[b, h, i])
-        wanted[0][b, h, i] = ds @ k[b, g, :seen]
-        wanted[1][b, g, :seen] += ds[:, None] * q[b, h, i]
-        wanted[2][b, g, :seen] += p[:, None] * dout[b, h, i]
+        some = slice(max(0, seen - (window or keys)), seen)
+        p = np.exp(0.7 * k[b, g, some] @ q[b, h, i] - lse[b, h, i])
+        ds = 0.7 * p * (v[b, g, some] @ dout[b, h, i] - dout[b, h, i] @ o[b, h, i])
+        wanted[0][b, h, i] = ds @ k[b, g, some]
+        wanted[1][b, g, some] += ds[:, None] * q[b, h, i]
+        wanted[2][b, g, some] += p[:, None] * dout[b, h, i]
     for got, expected in zip((dq, dk, dv), wanted):
         np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-12)
 

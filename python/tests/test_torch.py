@@ -206,6 +206,11 @@ def test_attention(causal):
                                                                                 enable_gqa=True)[0])
     bshd = q.transpose(1, 2).contiguous().transpose(1, 2)
     assert rung.torch.attention(bshd, k, v).stride() == bshd.stride()
+    behind = torch.arange(5)[:, None] - torch.arange(5)
+    torch.testing.assert_close(
+        rung.torch.attention(q, k, v, causal=True, window=2),
+        torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=(behind >= 0) & (behind < 2),
+                                                         enable_gqa=True))
 
 
 def test_out_is_written_and_returned():

@@ -121,7 +121,7 @@ def operator_calls(device="cpu"):
     yield ops.gemm, (n(3, 4), n(4, 5), None, 1.0, False, False, "relu", "full")
     yield ops.gemm_out, (n(3, 4), n(4, 5), None, 1.0, False, False, "none", "full", n(3, 5))
     yield ops.linear, (r(2, 3, 4), r(5, 4), r(5), "none")
-    yield ops.attention, (*attention_tensors(torch.float32, device), True, None, None)
+    yield ops.attention, (*attention_tensors(torch.float32, device), True, None, None, 3)
     window = [1, 1], [1, 0], [1, 1], 1
     for x in (r(2, 3, 5, 4), r(2, 3, 5, 4).detach().contiguous(memory_format=torch.channels_last).requires_grad_()):
         yield ops.conv, (x, r(4, 3, 2, 3), r(4), *window)

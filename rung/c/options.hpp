@@ -47,6 +47,7 @@ Extents extents(const std::int64_t* numbers, const char* name, int count, const 
 
 inline void convert(double from, double& to, const char*) { to = from; }
 inline void convert(int from, int& to, const char*) { to = from; }
+inline void convert(std::int64_t from, std::int64_t& to, const char*) { to = from; }
 inline void convert(int from, bool& to, const char*) { to = from != 0; }
 template <class Void>
 void convert(const rung_tensor* from, BasicTensorRef<Void>& to, const char* name) {

@@ -15,8 +15,8 @@ SOURCE = pathlib.Path(sys.argv[1])
 sys.path.insert(0, str(SOURCE / "tools"))
 import headers  # noqa: E402
 
-PLAIN = {"double": ctypes.c_double, "int": ctypes.c_int, "size_t": ctypes.c_size_t, "void*": ctypes.c_void_p,
-         "const char*": ctypes.c_char_p, "const int64_t*": ctypes.POINTER(ctypes.c_int64)}
+PLAIN = {"double": ctypes.c_double, "int": ctypes.c_int, "int64_t": ctypes.c_int64, "size_t": ctypes.c_size_t,
+         "void*": ctypes.c_void_p, "const char*": ctypes.c_char_p, "const int64_t*": ctypes.POINTER(ctypes.c_int64)}
 DTYPES = {np.dtype(name): f"RUNG_{code}" for name, code in
           {"f4": "F32", "f8": "F64", "f2": "F16", "i1": "I8", "u1": "U8", "i4": "I32", "i8": "I64",
            "u2": "U16"}.items()}

@@ -110,12 +110,12 @@ linear = define("linear(Tensor x, Tensor w, Tensor? bias, str activation) -> Ten
 
 # --- attention -----------------------------------------------------------------------------------------------------
 
-def _run_attention(q, k, v, causal, scale, key_lengths):
-    return rung.attention(q, k, v, causal=causal, scale=scale, key_lengths=key_lengths,
-                          out=_fake_attention(q, k, v, causal, scale, key_lengths))
+def _run_attention(q, k, v, causal, scale, key_lengths, window):
+    return rung.attention(q, k, v, causal=causal, window=window, scale=scale, key_lengths=key_lengths,
+                          out=_fake_attention(q, k, v, causal, scale, key_lengths, window))
 
 
-def _fake_attention(q, k, v, causal, scale, key_lengths):
+def _fake_attention(q, k, v, causal, scale, key_lengths, window):
     if q.shape[-1:] == v.shape[-1:]:
         return torch.empty_like(q)  # keeps the memory order of q's axes
     return q.new_empty((*q.shape[:-1], *v.shape[-1:]))
@@ -130,5 +130,6 @@ def _attention_gradient(ctx, do):
                               "torch.nn.functional.scaled_dot_product_attention")
 
 
-attention = define("attention(Tensor q, Tensor k, Tensor v, bool causal, float? scale, Tensor? key_lengths) -> Tensor",
+attention = define("attention(Tensor q, Tensor k, Tensor v, bool causal, float? scale, Tensor? key_lengths, "
+                   "int window) -> Tensor",
                    _run_attention, _fake_attention, _setup_attention, _attention_gradient)

@@ -17,6 +17,7 @@ typedef struct rung_attention_options {
   size_t size;
   double scale;                   /* 0: 1 / sqrt(D) */
   int causal;                     /* not 0: the last query sees all keys, one before it one less */
+  int64_t window;                 /* keys per query, the last ones of a causal mask; 0: all */
   const rung_tensor* key_lengths; /* B, i32: how many keys each batch element has */
   const rung_tensor* lse;         /* B x H x Sq: written, log sum exp of the scores */
   const char* rung;               /* one rung by name; NULL: the best */

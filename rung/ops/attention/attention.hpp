@@ -7,7 +7,8 @@
 //
 // over the keys j that query i sees: all keys of its batch element, Sk or key_lengths[b] if given
 // (clamped to [0, Sk]). `causal` aligns the last query with the last of these L keys: query i sees
-// keys j <= i + L - Sq.
+// keys j <= i + L - Sq. A `window` W above 0 leaves only the last W of these: it sees keys
+// j > i + L - Sq - W, too.
 //
 // Shapes   q: B x H x Sq x D; k: B x Hk x Sk x D; v: B x Hk x Sk x Dv; o: B x H x Sq x Dv; lse:
 //          B x H x Sq; key_lengths: B. D and Dv are 1 or more. Hk divides H: H / Hk heads of q
@@ -16,6 +17,8 @@
 //          (broadcast). Outputs must not overlap themselves.
 // Types    q, k, v, o: one of f32, f64, f16, bf16. lse: f32, f64 for f64. key_lengths: i32. Sums
 //          are kept in f32, f64 for f64.
+// Window   0, which means none, or more, and then `causal` must be set. A window of Sk or more keys
+//          gives the same bits as none.
 // Scale    above 0 and within the range of f32; 0, the default, means 1 / sqrt(D).
 // Special  A query that sees no key: o is 0 and lse -infinity. A score that is NaN or +infinity
 //          makes its query's o and lse NaN. A score of -infinity has the weight 0. If all scores of
@@ -39,11 +42,14 @@
 //            |error of lse| <= E + (n + 40) u + 4 u (|max s| + |lse|),  E = log sum_j w_j exp(e_j)
 //          plus one rounding to o's type; what underflows counts as zero.
 // Repeats  the same bits from run to run and for any number of threads.
-// Errors   Error(invalid_argument) for shapes, types, scale, aliasing; Error(unsupported) if no
-//          rung of the backend supports the arguments, with every rung's reason.
+// Errors   Error(invalid_argument) for shapes, types, scale, window, aliasing; Error(unsupported) if
+//          no rung of the backend supports the arguments, with every rung's reason.
 // Source   A. Vaswani and others, Attention is all you need, 2017; T. Dao, FlashAttention-2, 2023;
-//          J. Ainslie and others, GQA, 2023 (shared heads).
+//          J. Ainslie and others, GQA, 2023 (shared heads); A. Jiang and others, Mistral 7B, 2023
+//          (windows).
 #pragma once
+
+#include <cstdint>
 
 #include "rung/core/context.hpp"
 #include "rung/core/export.hpp"
@@ -55,6 +61,7 @@ namespace rung {
 struct AttentionOptions {
   double scale = 0;  // 0: 1 / sqrt(D)
   bool causal = false;
+  std::int64_t window = 0;          // keys per query, the last ones of a causal mask; 0: all
   ConstTensorRef key_lengths = {};  // number of keys per batch element; absent: all
   TensorRef lse = {};               // written if given
   bool operator==(const AttentionOptions&) const = default;

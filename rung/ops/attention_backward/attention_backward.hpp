@@ -11,7 +11,7 @@
 // where g = h / (H / Hk) is the head of k and v that head h uses (dk and dv sum over the H / Hk
 // heads that share it). Sums run over the pairs (i, j) visible to attention() with the same
 // options: the keys of the batch element, Sk or key_lengths[b] (clamped to [0, Sk]), and under
-// `causal`, with L such keys, j <= i + L - Sq.
+// `causal`, with L such keys, j <= i + L - Sq, and j > i + L - Sq - W with a `window` W above 0.
 //
 // Shapes   q and dq: B x H x Sq x D; k and dk: B x Hk x Sk x D; v and dv: B x Hk x Sk x Dv; o and
 //          dout: B x H x Sq x Dv; lse: B x H x Sq; key_lengths: B. D and Dv are 1 or more. Hk
@@ -22,6 +22,7 @@
 //          key_lengths: i32. Sums are kept in f32, f64 for f64.
 // Scale    as of attention(): above 0 and within the range of f32; 0, the default, stands for
 //          1 / sqrt(D).
+// Window   as of attention(): 0, which means none, or more, and then `causal` must be set.
 // Special  A query that sees no key: its dq is 0, and it adds nothing to dk and dv. A key that no
 //          query sees: its dk and dv are 0. The values of such queries and keys, lse included,
 //          never affect a result. An lse of -infinity: p is 0. A NaN or an infinity elsewhere may
@@ -43,10 +44,12 @@
 //            |error of dv| <= sum (E(p) + ((2 n + 40) u + r) p) |dout|,
 //          plus one rounding to the result's type; what underflows counts as zero.
 // Repeats  the same bits from run to run and for any number of threads: no floating-point atomics.
-// Errors   Error(invalid_argument) for shapes, types, scale, aliasing; Error(unsupported) if no
-//          rung of the backend supports the arguments, with every rung's reason.
+// Errors   Error(invalid_argument) for shapes, types, scale, window, aliasing; Error(unsupported) if
+//          no rung of the backend supports the arguments, with every rung's reason.
 // Source   T. Dao and others, FlashAttention, 2022; T. Dao, FlashAttention-2, 2023.
 #pragma once
+
+#include <cstdint>
 
 #include "rung/core/context.hpp"
 #include "rung/core/export.hpp"
@@ -59,6 +62,7 @@ namespace rung {
 struct AttentionBackwardOptions {
   double scale = 0;  // 0: 1 / sqrt(D)
   bool causal = false;
+  std::int64_t window = 0;          // keys per query, the last ones of a causal mask; 0: all
   ConstTensorRef key_lengths = {};  // number of keys per batch element; absent: all
   bool operator==(const AttentionBackwardOptions&) const = default;
 };

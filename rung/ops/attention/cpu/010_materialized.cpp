@@ -43,8 +43,9 @@ template <class T>
 void attend(const Heads<T>& p, std::int64_t b, std::int64_t h, typename Heads<T>::Sum* scores) {
   using Sum = typename Heads<T>::Sum;
   const std::int64_t g = h / p.group;
+  const auto mask = p.mask(b);
   for (std::int64_t i = 0; i < p.queries; ++i) {
-    for (std::int64_t j = 0; j < p.visible(b, i); ++j) {
+    for (std::int64_t j = mask.first_key(i); j < mask.end_key(i); ++j) {
       Sum sum = 0;
       for (std::int64_t d = 0; d < p.width; ++d) {
         sum += static_cast<Sum>(p.q(b, h, i, d)) * static_cast<Sum>(p.k(b, g, j, d));
@@ -53,10 +54,12 @@ void attend(const Heads<T>& p, std::int64_t b, std::int64_t h, typename Heads<T>
     }
   }
   for (std::int64_t i = 0; i < p.queries; ++i) {
-    p.write_lse(b, h, i, softmax_row(scores + i * p.keys, p.visible(b, i)));
+    const std::int64_t first = mask.first_key(i);
+    const std::int64_t end = mask.end_key(i);
+    p.write_lse(b, h, i, softmax_row(scores + i * p.keys + first, end - first));
     for (std::int64_t c = 0; c < p.value_width; ++c) {
       Sum sum = 0;
-      for (std::int64_t j = 0; j < p.visible(b, i); ++j) {
+      for (std::int64_t j = first; j < end; ++j) {
         sum += scores[i * p.keys + j] * static_cast<Sum>(p.v(b, g, j, c));
       }
       p.o(b, h, i, c) = static_cast<T>(sum);

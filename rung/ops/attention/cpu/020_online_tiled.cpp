@@ -73,11 +73,13 @@ void attend(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t firs
     running[i] = {std::numeric_limits<Sum>::lowest(), 0, scratch + i * p.value_width};
     std::fill_n(running[i].weighted, p.value_width, Sum{0});
   }
-  const std::int64_t seen_by_last = p.visible(b, first_query + count - 1);
-  for (std::int64_t first = 0; first < seen_by_last; first += key_tile) {
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t end = std::min(first + key_tile, p.visible(b, first_query + i));
-      if (first < end) add_tile(p, b, h, first_query + i, first, end, running[i]);
+  const auto mask = p.mask(b);
+  const std::int64_t end_of_last = mask.end_key(first_query + count - 1);
+  for (std::int64_t tile = mask.first_key(first_query); tile < end_of_last; tile += key_tile) {
+    for (std::int64_t i = first_query; i < first_query + count; ++i) {
+      const std::int64_t first = std::max(tile, mask.first_key(i));
+      const std::int64_t end = std::min(tile + key_tile, mask.end_key(i));
+      if (first < end) add_tile(p, b, h, i, first, end, running[i - first_query]);
     }
   }
   for (std::int64_t i = 0; i < count; ++i) {

@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "rung/core/integer.hpp"
 #include "rung/cpu/foreach_target.hpp"
@@ -192,12 +193,13 @@ void attend(const Attention::Args& args, const Block& block, void* memory) {
     return block.g * p.group + (block.first_row + r) % p.group;
   };
   const auto query_of = [&](std::int64_t r) { return (block.first_row + r) / p.group; };
-  std::int64_t seen[block_rows];
+  const auto mask = p.mask(block.b);
+  std::int64_t begin[block_rows];  // row r sees keys [begin[r], end[r]) of the block
+  std::int64_t end[block_rows];
   const T* queries[block_rows];
-  std::int64_t most = 0;
   for (std::int64_t r = 0; r < block.rows; ++r) {
-    seen[r] = std::min(p.visible(block.b, query_of(r)), block.last_key);
-    most = std::max(most, seen[r]);
+    begin[r] = std::max(mask.first_key(query_of(r)), block.first_key);
+    end[r] = std::min(mask.end_key(query_of(r)), block.last_key);
     queries[r] = &p.q(block.b, head_of(r), query_of(r), 0);
   }
   if (block.rows < rows) std::fill_n(s.q, p.width * q_pitch, Sum{0});
@@ -214,8 +216,9 @@ void attend(const Attention::Args& args, const Block& block, void* memory) {
   std::fill_n(s.sum, block_rows, Sum{0});
   std::fill_n(s.o, round_up(block.rows, tile_rows) * s.value_pitch, Sum{0});
 
-  for (std::int64_t first = block.first_key; first < most; first += key_tile) {
-    const std::int64_t keys = std::min(key_tile, most - first);
+  const std::int64_t last_row = block.rows - 1;
+  for (std::int64_t first = begin[0]; first < end[last_row]; first += key_tile) {
+    const std::int64_t keys = std::min(key_tile, end[last_row] - first);
     const std::int64_t step = narrow ? 2 * tile_rows : tile_rows;
     const std::int64_t padded = round_up(keys, step);
     copy_rows(&p.k(block.b, block.g, first, 0), p.k.strides[2], p.k.strides[3], keys, padded,
@@ -234,11 +237,16 @@ void attend(const Attention::Args& args, const Block& block, void* memory) {
                                               block_rows);
       }
     }
-    const bool masked = seen[0] < first + keys;  // the first row sees the fewest keys
+    // The first row sees the fewest keys at the end of the tile, the last row at its beginning.
+    const bool masked = end[0] < first + keys || begin[last_row] > first;
+    const auto range_of = [&](std::int64_t r) {
+      const std::int64_t from = std::clamp<std::int64_t>(begin[r] - first, 0, keys);
+      return std::pair(from, std::clamp(end[r] - first, from, keys));
+    };
     for (std::int64_t r = 0; r < block.rows && masked; ++r) {
-      for (std::int64_t j = std::max<std::int64_t>(seen[r] - first, 0); j < keys; ++j) {
-        s.weight[j * block_rows + r] = -infinity;
-      }
+      const auto [from, to] = range_of(r);
+      for (std::int64_t j = 0; j < from; ++j) s.weight[j * block_rows + r] = -infinity;
+      for (std::int64_t j = to; j < keys; ++j) s.weight[j * block_rows + r] = -infinity;
     }
     if (soften(s, rows, keys)) {
       for (std::int64_t r = 0; r < block.rows; ++r) {
@@ -249,8 +257,9 @@ void attend(const Attention::Args& args, const Block& block, void* memory) {
       if (masked) {
         // Unseen values are skipped, not multiplied by 0: they may be NaN.
         for (std::int64_t r = 0; r < block.rows; ++r) {
-          multiply_add<1, tile_vectors>(s.weight + r, 1, block_rows, s.v + c, s.value_pitch,
-                                        std::clamp<std::int64_t>(seen[r] - first, 0, keys),
+          const auto [from, to] = range_of(r);
+          multiply_add<1, tile_vectors>(s.weight + from * block_rows + r, 1, block_rows,
+                                        s.v + from * s.value_pitch + c, s.value_pitch, to - from,
                                         s.o + r * s.value_pitch + c, s.value_pitch);
         }
         continue;

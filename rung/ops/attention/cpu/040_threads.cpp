@@ -27,7 +27,7 @@ using namespace attention_cpu;
 
 struct Plan {
   std::int64_t row_blocks;  // per head of k and v
-  std::int64_t splits;      // of the keys of each row block
+  std::int64_t splits;      // of the keys that a row block sees
   std::int64_t keys;        // per split, a multiple of key_tile
   [[nodiscard]] std::int64_t units(const Attention::Args& args) const {
     return args.batch() * args.kv_heads() * row_blocks * splits;
@@ -40,13 +40,21 @@ Plan plan_of(const Attention::Args& args) {
   Plan plan{};
   plan.row_blocks = ceil_div(stacked_rows(args), block_rows);
   const std::int64_t blocks = args.batch() * args.kv_heads() * plan.row_blocks;
+  const std::int64_t keys = args.most_keys(args.queries_of(block_rows));
   const std::int64_t splits = std::clamp<std::int64_t>(
-      std::min(enough_units / std::max<std::int64_t>(blocks, 1), args.keys() / min_keys), 1,
-      enough_units);
-  const std::int64_t tiles = ceil_div(args.keys(), key_tile);
+      std::min(enough_units / std::max<std::int64_t>(blocks, 1), keys / min_keys), 1, enough_units);
+  const std::int64_t tiles = ceil_div(keys, key_tile);
   plan.keys = std::max<std::int64_t>((tiles + splits - 1) / splits, 1) * key_tile;
-  plan.splits = std::max<std::int64_t>((args.keys() + plan.keys - 1) / plan.keys, 1);
+  plan.splits = std::max<std::int64_t>((keys + plan.keys - 1) / plan.keys, 1);
   return plan;
+}
+
+/// Returns the first key that a row, and so any row after it, sees.
+std::int64_t first_key_of(const Attention::Args& args, std::int64_t b, std::int64_t row) {
+  if (args.options.window == 0) return 0;
+  std::int64_t first = 0;
+  with_heads(args, [&](const auto& p) { first = p.mask(b).first_key(row / p.group); });
+  return first;
 }
 
 /// Combines the partial results of a row, `pitch` elements apart, and writes o and lse.
@@ -128,13 +136,15 @@ void run(const Attention::Args& args, Context& context) {
       const std::int64_t row_block = plan.row_blocks - 1 - unit / plan.splits % plan.row_blocks;
       const std::int64_t head = unit / plan.splits / plan.row_blocks;
       const std::int64_t at = (head * plan.row_blocks + row_block) * plan.splits + split;
+      const std::int64_t b = head / args.kv_heads();
+      const std::int64_t first = first_key_of(args, b, row_block * block_rows);
       attend(args,
-             {.b = head / args.kv_heads(),
+             {.b = b,
               .g = head % args.kv_heads(),
               .first_row = row_block * block_rows,
               .rows = std::min(block_rows, rows - row_block * block_rows),
-              .first_key = split * plan.keys,
-              .last_key = std::min((split + 1) * plan.keys, args.keys()),
+              .first_key = std::min(first + split * plan.keys, args.keys()),
+              .last_key = std::min(first + (split + 1) * plan.keys, args.keys()),
               .partial = plan.splits > 1 ? parts + at * part_bytes : nullptr},
              memory + team.rank() * scratch);
     }

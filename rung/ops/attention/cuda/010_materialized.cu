@@ -28,7 +28,7 @@ __global__ void attention_scores(Heads<float> p, View<float, 4> scores) {
   const std::int64_t i = at / p.keys() % p.queries();
   const std::int64_t h = at / p.keys() / p.queries() % p.heads();
   const std::int64_t b = at / p.keys() / p.queries() / p.heads();
-  if (j >= p.visible(b, i)) return;
+  if (!p.mask(b).sees(i, j)) return;
   float sum = 0;
   for (std::int64_t d = 0; d < p.width(); ++d) sum += p.q(b, h, i, d) * p.k(b, h / p.group, j, d);
   scores(b, h, i, j) = p.scale * sum;
@@ -41,13 +41,14 @@ __global__ void attention_softmax(Heads<float> p, View<float, 4> scores) {
   const std::int64_t h = at / p.queries() % p.heads();
   const std::int64_t b = at / p.queries() / p.heads();
   if (b >= p.batch()) return;
-  const std::int64_t seen = p.visible(b, i);
-  float* const row = seen == 0 ? nullptr : &scores(b, h, i, 0);
+  const std::int64_t first = p.mask(b).first_key(i);
+  const std::int64_t end = p.mask(b).end_key(i);
+  float* const row = end == 0 ? nullptr : &scores(b, h, i, 0);
   float maximum = no_maximum<float>;
-  for (std::int64_t j = 0; j < seen; ++j) maximum = fmaxf(maximum, row[j]);
+  for (std::int64_t j = first; j < end; ++j) maximum = fmaxf(maximum, row[j]);
   float sum = 0;
-  for (std::int64_t j = 0; j < seen; ++j) sum += row[j] = power(row[j] - maximum);
-  for (std::int64_t j = 0; j < seen; ++j) row[j] *= reciprocal(sum);
+  for (std::int64_t j = first; j < end; ++j) sum += row[j] = power(row[j] - maximum);
+  for (std::int64_t j = first; j < end; ++j) row[j] *= reciprocal(sum);
   p.write_lse(b, h, i, log_sum(maximum, sum));
 }
 
@@ -59,7 +60,8 @@ __global__ void attention_weighted_values(Heads<float> p, View<const float, 4> w
   const std::int64_t h = at / p.value_width() / p.queries() % p.heads();
   const std::int64_t b = at / p.value_width() / p.queries() / p.heads();
   float sum = 0;
-  for (std::int64_t j = 0; j < p.visible(b, i); ++j) {
+  const auto mask = p.mask(b);
+  for (std::int64_t j = mask.first_key(i); j < mask.end_key(i); ++j) {
     sum += weights(b, h, i, j) * p.v(b, h / p.group, j, c);
   }
   p.o(b, h, i, c) = sum;

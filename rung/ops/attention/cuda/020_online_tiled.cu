@@ -36,8 +36,9 @@ __global__ void __launch_bounds__(rows) attention_online_tiled(Heads<float> p) {
   const std::int64_t b = blockIdx.z;
   const std::int64_t g = h / p.group;
   const bool exists = i < p.queries();
-  const std::int64_t seen = exists ? p.visible(b, i) : 0;
-  const std::int64_t last = smaller(std::int64_t{blockIdx.x} * rows + rows, p.queries()) - 1;
+  const auto mask = p.mask(b);
+  const std::int64_t first_query = std::int64_t{blockIdx.x} * rows;
+  const std::int64_t end_of_last = mask.end_key(smaller(first_query + rows, p.queries()) - 1);
 
   float q[max_width];
   float weighted[max_width];
@@ -48,7 +49,7 @@ __global__ void __launch_bounds__(rows) attention_online_tiled(Heads<float> p) {
   }
   float maximum = no_maximum<float>;
   float sum = 0;
-  for (std::int64_t first = 0; first < p.visible(b, last); first += key_tile) {
+  for (std::int64_t first = mask.first_key(first_query); first < end_of_last; first += key_tile) {
     __syncthreads();  // wait until the previous tile has been read
     for (int at = static_cast<int>(threadIdx.x); at < key_tile * max_width; at += rows) {
       const int d = at % max_width;
@@ -57,8 +58,11 @@ __global__ void __launch_bounds__(rows) attention_online_tiled(Heads<float> p) {
       tiles.v[at / max_width][d] = j < p.keys() && d < p.value_width() ? p.v(b, g, j, d) : 0.0F;
     }
     __syncthreads();  // the tiles are complete
-    const int here =
-        static_cast<int>(clamped(seen - first, std::int64_t{0}, std::int64_t{key_tile}));
+    const auto within = [&](std::int64_t key) {
+      return static_cast<int>(clamped(key - first, std::int64_t{0}, std::int64_t{key_tile}));
+    };
+    const int from = within(mask.first_key(i));
+    const int to = exists ? within(mask.end_key(i)) : 0;
     float scores[key_tile];
     float larger = maximum;
 #pragma unroll
@@ -67,7 +71,8 @@ __global__ void __launch_bounds__(rows) attention_online_tiled(Heads<float> p) {
 #pragma unroll
       for (int d = 0; d < max_width; ++d) score += q[d] * tiles.k[j][d];
       scores[j] = score;
-      if (j < here) larger = fmaxf(larger, score);  // fmaxf drops a NaN; the sum restores it
+      if (j >= from && j < to)
+        larger = fmaxf(larger, score);  // fmaxf drops a NaN; the sum restores it
     }
     const float rescale = power(maximum - larger);
     maximum = larger;
@@ -76,7 +81,7 @@ __global__ void __launch_bounds__(rows) attention_online_tiled(Heads<float> p) {
     for (int d = 0; d < max_width; ++d) weighted[d] *= rescale;
 #pragma unroll
     for (int j = 0; j < key_tile; ++j) {
-      if (j >= here) continue;  // skip, not multiply by 0: v may be NaN
+      if (j < from || j >= to) continue;  // skip, not multiply by 0: v may be NaN
       const float weight = power(scores[j] - maximum);
       sum += weight;
 #pragma unroll

@@ -112,7 +112,8 @@ __device__ __forceinline__ void multiply_keys(const Heads<T>& p, const Item& ite
 template <bool masked, class T, class Sum>
 __device__ __forceinline__ void multiply_values(const Heads<T>& p, const Item& item,
                                                 std::int64_t first, std::int64_t end,
-                                                const std::int64_t (&seen)[patch],
+                                                const std::int64_t (&first_key)[patch],
+                                                const std::int64_t (&end_key)[patch],
                                                 Tiles<Sum>& tiles, Sum (&o)[patch][2 * patch]) {
   const int thread = static_cast<int>(threadIdx.x);
   const int row = thread / across * patch;
@@ -137,7 +138,8 @@ __device__ __forceinline__ void multiply_values(const Heads<T>& p, const Item& i
       const Patch<Sum> right = patch_at(&tiles.v[j][piece / 2 + column]);
 #pragma unroll
       for (int r = 0; r < patch; ++r) {
-        if (masked && first + from + j >= seen[r]) continue;
+        const std::int64_t key = first + from + j;
+        if (masked && (key < first_key[r] || key >= end_key[r])) continue;
 #pragma unroll
         for (int c = 0; c < patch; ++c) {
           o[r][c] += weight.at[r] * left.at[c];
@@ -160,30 +162,36 @@ __global__ void __launch_bounds__(threads) attention_warp_tiled(Heads<T> p, std:
   for (std::int64_t at = blockIdx.x; at < items; at += gridDim.x) {
     const Item item = item_at(p, at);
     const std::int64_t end = smaller(item.first_query + rows, p.queries());
-    const std::int64_t seen_by_first = p.visible(item.b, item.first_query);
-    const std::int64_t seen_by_last = p.visible(item.b, end - 1);
-    std::int64_t seen[patch];
+    const auto mask = p.mask(item.b);
+    const std::int64_t end_of_first = mask.end_key(item.first_query);
+    const std::int64_t first_of_last = mask.first_key(end - 1);
+    const std::int64_t end_of_last = mask.end_key(end - 1);
+    std::int64_t first_key[patch];  // row r sees keys [first_key[r], end_key[r])
+    std::int64_t end_key[patch];
     Sum maximum[patch];
     Sum sum[patch];
     Sum o[patch][2 * patch] = {};
 #pragma unroll
     for (int r = 0; r < patch; ++r) {
       const std::int64_t i = item.first_query + row + r;
-      seen[r] = i < end ? p.visible(item.b, i) : 0;
+      first_key[r] = mask.first_key(i);
+      end_key[r] = i < end ? mask.end_key(i) : 0;
       maximum[r] = no_maximum<Sum>;
       sum[r] = 0;  // over this thread's keys
     }
-    for (std::int64_t first = 0; first < seen_by_last; first += key_tile) {
+    for (std::int64_t first = mask.first_key(item.first_query); first < end_of_last;
+         first += key_tile) {
       Sum scores[patch][patch] = {};
-      multiply_keys(p, item, first, seen_by_last, tiles, scores);
+      multiply_keys(p, item, first, end_of_last, tiles, scores);
 #pragma unroll
       for (int r = 0; r < patch; ++r) {
         Sum larger = maximum[r];
 #pragma unroll
         for (int c = 0; c < patch; ++c) {
           Sum& score = scores[r][c];
-          score = first + column + c < seen[r] ? p.scale * score
-                                               : -std::numeric_limits<Sum>::infinity();
+          const std::int64_t key = first + column + c;
+          score = key >= first_key[r] && key < end_key[r] ? p.scale * score
+                                                          : -std::numeric_limits<Sum>::infinity();
           larger = greater(larger, score);
         }
         larger = lanes_reduce(larger, greater, across);
@@ -199,11 +207,12 @@ __global__ void __launch_bounds__(threads) attention_warp_tiled(Heads<T> p, std:
           tiles.weight[column + c][row + r] = weight;
         }
       }
-      // The first query sees the fewest keys, so it decides whether the tile needs a mask.
-      if (first + key_tile > seen_by_first || end - item.first_query < rows) {
-        multiply_values<true>(p, item, first, seen_by_last, seen, tiles, o);
+      // The first query sees the fewest keys at the tile's end, the last one at its beginning.
+      if (first + key_tile > end_of_first || first < first_of_last ||
+          end - item.first_query < rows) {
+        multiply_values<true>(p, item, first, end_of_last, first_key, end_key, tiles, o);
       } else {
-        multiply_values<false>(p, item, first, seen_by_last, seen, tiles, o);
+        multiply_values<false>(p, item, first, end_of_last, first_key, end_key, tiles, o);
       }
     }
 #pragma unroll

@@ -104,9 +104,9 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 2)
   const auto q = job.heads.q.at(work.batch).at(work.head);
   const auto k = job.heads.k.at(work.batch).at(work.head / job.heads.group);
   const auto v = job.heads.v.at(work.batch).at(work.head / job.heads.group);
-  const int tiles = (work.visible + shape.keys - 1) / shape.keys;
+  const int tiles = work.tiles(shape.keys);
   const auto copy_keys = [&](int tile, int stage) {
-    const int first = tile * shape.keys;
+    const int first = work.first_key + tile * shape.keys;
     TileK::template copy<shape.threads()>(layout.k[stage], k, first, work.length, wide.k);
     TileK::template copy<shape.threads()>(layout.v[stage], v, first, work.length, wide.v);
     ptx::async_commit();
@@ -118,8 +118,8 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 2)
   const int warp_row = static_cast<int>(threadIdx.x) / 32 * warp_rows;
   const int first_query = work.first + warp_row;
   const int query = first_query + lane_of_thread() / 4;
-  const int visible[2] = {job.visible(query, work.length), job.visible(query + 8, work.length)};
-  const int seen_by_all = job.visible(first_query, work.length);
+  const int end_key[2] = {job.end_key(query, work.length), job.end_key(query + 8, work.length)};
+  const int end_of_first = job.end_key(first_query, work.length);
 
   RowSoftmax softmax;
   float sums[Width / 2] = {};
@@ -143,8 +143,10 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 2)
       }
     }
 
-    const int first_key = tile * shape.keys;
-    if (first_key + shape.keys > seen_by_all) hide_scores(scores, first_key, visible);
+    const int first_key = work.first_key + tile * shape.keys;
+    if (job.needs_mask(first_key, shape.keys, end_of_first, warp_rows)) {
+      hide_scores(scores, first_key, end_key, job.window);
+    }
     float factor[2];
     softmax.add_tile(scores, job.scale, factor);
     scale_rows(sums, factor);

@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
   using TileK = typename Layout<T, Width>::TileK;
   auto& layout = shared<Layout<T, Width>>();
   const BlockQueries work = job.template at<shape.rows()>(static_cast<int>(blockIdx.x));
-  const int tiles = (work.visible + shape.keys - 1) / shape.keys;
+  const int tiles = work.tiles(shape.keys);
   if (threadIdx.x == 0) {
     ptx::mbarrier_init(layout.q_full, 1);
     layout.ring_k.init(4 * shape.groups);
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
     TileQ::load(layout.q, job.q, work.batch, work.head, work.first, layout.q_full);
     // Process keys from last to first: the tiles with hidden keys come first.
     for (int tile = tiles - 1; tile >= 0; --tile, at.advance()) {
-      const int first = tile * shape.keys;
+      const int first = work.first_key + tile * shape.keys;
       layout.ring_k.await_empty(at);
       layout.ring_k.expect(at, TileK::bytes);
       TileK::load(layout.k[at.stage], job.k, work.batch, shared_head, first,
@@ -96,14 +96,14 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
   const int group_row = thread / warpgroup * group_rows;
   const int row = thread / 32 * warp_rows;
   const int query = work.first + row + lane_of_thread() / 4;
-  const int visible[2] = {job.visible(query, work.length), job.visible(query + 8, work.length)};
-  const int seen_by_all = job.visible(work.first + group_row, work.length);
+  const int end_key[2] = {job.end_key(query, work.length), job.end_key(query + 8, work.length)};
+  const int end_of_first = job.end_key(work.first + group_row, work.length);
 
   RowSoftmax softmax;
   float sums[Width / 2] = {};
   ptx::mbarrier_wait(layout.q_full, 0);
   for (int tile = tiles - 1; tile >= 0; --tile, at.advance()) {
-    const int first = tile * shape.keys;
+    const int first = work.first_key + tile * shape.keys;
     float scores[shape.keys / 2];
     layout.ring_k.await_full(at);
     ptx::wgmma_fence(scores);
@@ -116,7 +116,9 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
     ptx::wgmma_wait<0>(scores);
     if (thread % 32 == 0) layout.ring_k.release(at.stage);
 
-    if (first + shape.keys > seen_by_all) hide_scores(scores, first, visible);
+    if (job.needs_mask(first, shape.keys, end_of_first, group_rows)) {
+      hide_scores(scores, first, end_key, job.window);
+    }
     float factor[2];
     softmax.add_tile(scores, job.scale, factor);
     scale_rows(sums, factor);

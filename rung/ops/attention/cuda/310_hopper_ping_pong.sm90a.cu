@@ -146,8 +146,8 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
                   layout.ring_q.full[at_q.stage]);
       at_q.advance();
       // Process keys from last to first: the tiles with hidden keys come first.
-      for (int tile = (work.visible + shape.keys - 1) / shape.keys - 1; tile >= 0; --tile) {
-        const int first = tile * shape.keys;
+      for (int tile = work.tiles(shape.keys) - 1; tile >= 0; --tile) {
+        const int first = work.first_key + tile * shape.keys;
         layout.ring_k.await_empty(at_k);
         layout.ring_k.expect(at_k, TileK::bytes);
         TileK::load(layout.k[at_k.stage], job.k, work.batch, shared_head, first,
@@ -183,9 +183,9 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
     const int group_row = warp / 4 * group_rows;
     const int row = warp * warp_rows;
     const int query = work.first + row + lane_of_thread() / 4;
-    const int visible[2] = {job.visible(query, work.length), job.visible(query + 8, work.length)};
-    const int seen_by_all = job.visible(work.first + group_row, work.length);
-    const int tiles = (work.visible + shape.keys - 1) / shape.keys;
+    const int end_key[2] = {job.end_key(query, work.length), job.end_key(query + 8, work.length)};
+    const int end_of_first = job.end_key(work.first + group_row, work.length);
+    const int tiles = work.tiles(shape.keys);
     unsigned char* const q = layout.q[at_q.stage];
 
     RowSoftmax softmax;
@@ -209,8 +209,10 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
       }
     };
     const auto soften = [&](int tile) {
-      const int first = tile * shape.keys;
-      if (first + shape.keys > seen_by_all) hide_scores(scores, first, visible);
+      const int first = work.first_key + tile * shape.keys;
+      if (job.needs_mask(first, shape.keys, end_of_first, group_rows)) {
+        hide_scores(scores, first, end_key, job.window);
+      }
       softmax.add_tile(scores, scale, factor);
     };
     if (tiles > 0) {
@@ -224,7 +226,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
       soften(tiles - 1);
       to_operand<T>(scores, powers);
       layout.ring_v.await_full(at_v);
-      const int first_key = (tiles - 1) * shape.keys;
+      const int first_key = work.first_key + (tiles - 1) * shape.keys;
       if (first_key + shape.keys > work.length && work.length < job.keys()) {
         // V may hold NaN past the end of this sequence, and 0 NaN is NaN.
         TileK::clear_rows(layout.v[at_v.stage], work.length - first_key, thread, consumers);

@@ -21,12 +21,11 @@ struct RUNG_API Attention {
   static constexpr std::string_view problem_help =
       "TYPE BxHxSxD[,options]: bf16 4x32x2048x128,causal   f16 8x32x1x128,kv=8,keys=4096\n"
       "options: kv=N (heads of k and v; default H), keys=N (default S), dv=N (width of v and o;\n"
-      "         default D), scale=X (default 1/sqrt(D)), causal, lse (written too), lengths "
-      "(other\n"
-      "         numbers of keys for each batch element), bshd (q, k and v are in memory as\n"
-      "         BxSxHxD), special (values: NaN and infinities, in keys that are not seen too),\n"
-      "         masked (values: scores of -infinity, of some or all keys of a query, with NaN and\n"
-      "         infinities in v)";
+      "         default D), scale=X (default 1/sqrt(D)), causal, window=N (with causal: keys per\n"
+      "         query; default all), lse (written too), lengths (other numbers of keys for each\n"
+      "         batch element), bshd (q, k and v are in memory as BxSxHxD), special (values: NaN\n"
+      "         and infinities, in keys that are not seen too), masked (values: scores of\n"
+      "         -infinity, of some or all keys of a query, with NaN and infinities in v)";
 
   struct Call {
     ConstTensorRef q = {};
@@ -37,7 +36,8 @@ struct RUNG_API Attention {
     bool operator==(const Call&) const = default;
   };
 
-  /// Checked arguments. options.scale is the factor of the scores, never 0.
+  /// Checked arguments. options.scale is the factor of the scores, never 0; options.window is
+  /// below the number of keys, 0 if it hides none.
   struct Args : Call {
     [[nodiscard]] std::int64_t batch() const { return q.shape[0]; }
     [[nodiscard]] std::int64_t heads() const { return q.shape[1]; }
@@ -48,10 +48,15 @@ struct RUNG_API Attention {
     [[nodiscard]] std::int64_t value_width() const { return v.shape[3]; }  // Dv
     /// Returns the number of heads of q per head of k and v; 0 if q has no heads.
     [[nodiscard]] std::int64_t group() const { return heads() == 0 ? 0 : heads() / kv_heads(); }
+    /// Returns how many queries `rows` adjacent rows have, at most, where row r of a head of k is
+    /// query r / group() of one of its heads.
+    [[nodiscard]] std::int64_t queries_of(std::int64_t rows) const;
     [[nodiscard]] bool has_lengths() const { return options.key_lengths.data != nullptr; }
     [[nodiscard]] bool has_lse() const { return options.lse.data != nullptr; }
     /// Returns the number of visible (query, key) pairs of one head, key_lengths ignored.
     [[nodiscard]] double visible_pairs() const;
+    /// Returns the most keys that any of `adjacent` adjacent queries see together.
+    [[nodiscard]] std::int64_t most_keys(std::int64_t adjacent) const;
   };
 
   static constexpr void operands(auto& call, auto&& visit) {

@@ -12,7 +12,7 @@ using Cpp = rung::AttentionOptions;
 
 constexpr auto table = options_table<C, Cpp>(
     "rung_attention_options", field("scale", &C::scale, &Cpp::scale),
-    field("causal", &C::causal, &Cpp::causal),
+    field("causal", &C::causal, &Cpp::causal), field("window", &C::window, &Cpp::window),
     field("key_lengths", &C::key_lengths, &Cpp::key_lengths), field("lse", &C::lse, &Cpp::lse));
 
 }  // namespace

@@ -58,8 +58,10 @@ class Reference {
     if (args_.has_lengths()) {
       length = key_length(args_.options.key_lengths.view<const std::int32_t, 1>()(b), length);
     }
-    const std::int64_t seen =
-        KeyMask<std::int64_t>{args_.queries(), length, args_.options.causal}.visible(i);
+    const KeyMask<std::int64_t> mask{args_.queries(), length, args_.options.causal,
+                                     args_.options.window};
+    first_ = mask.first_key(i);
+    const std::int64_t seen = mask.end_key(i) - first_;
     score_.assign(static_cast<std::size_t>(seen), 0);
     error_.assign(static_cast<std::size_t>(seen), 0);
     is_nan_ = false;
@@ -68,7 +70,7 @@ class Reference {
     for (std::int64_t j = 0; j < seen; ++j) {
       Real sum = 0;
       Real terms = 0;
-      const View<const T, 1> k = k_.at(b).at(g_).at(j);
+      const View<const T, 1> k = k_.at(b).at(g_).at(first_ + j);
       for (std::int64_t d = 0; d < args_.width(); ++d) {
         const Real term = wide(q(d)) * wide(k(d));
         sum += term;
@@ -115,7 +117,7 @@ class Reference {
     for (std::size_t j = 0; j < score_.size(); ++j) {
       Real error = has_no_weight_ ? 0 : kept.underflow;
       if (score_[j] > 0) error += score_[j] * (std::expm1(error_[j] + error_of_sum_) + of_sums);
-      const View<const T, 1> v = v_.at(b_).at(g_).at(static_cast<std::int64_t>(j));
+      const View<const T, 1> v = v_.at(b_).at(g_).at(first_ + static_cast<std::int64_t>(j));
       for (std::int64_t column = 0; column < columns; ++column) {
         const Real term = wide(v(column));
         sums_[static_cast<std::size_t>(column)] += score_[j] * term;
@@ -149,6 +151,7 @@ class Reference {
   Real unit_;
   Real scale_;
   std::int64_t b_ = 0, g_ = 0;
+  std::int64_t first_ = 0;  // key of score_[0]
   std::vector<Real> score_, error_, sums_, off_;
   Real maximum_ = 0, sum_ = 0, error_of_sum_ = 0;
   bool is_nan_ = false;
@@ -162,7 +165,8 @@ Cost Attention::cost(const Args& args) {
   const auto width = static_cast<double>(args.width() + args.value_width());
   const double read_once = static_cast<double>(args.batch()) * size;
   const double query_rows = static_cast<double>(args.heads()) * static_cast<double>(args.queries());
-  const double key_rows = static_cast<double>(args.kv_heads()) * static_cast<double>(args.keys());
+  const double key_rows =
+      static_cast<double>(args.kv_heads()) * static_cast<double>(args.most_keys(args.queries()));
   const double rows = static_cast<double>(args.batch()) * query_rows;
   double written = rows * static_cast<double>(args.value_width()) * size;
   if (args.has_lse()) written += rows * static_cast<double>(size_of(args.options.lse.dtype));

@@ -48,22 +48,33 @@ struct Order {
   }
 };
 
-/// Returns the number of keys of a batch element: all, or its clamped length.
-std::int64_t length_of(std::int64_t batch_element, std::int64_t keys, bool lengths) {
-  if (!lengths) return keys;
-  return key_length(static_cast<std::int32_t>(stated_length(batch_element, keys)), keys);
-}
+/// Masks of a problem's batch elements.
+struct Masks {
+  std::int64_t queries, keys;
+  bool causal;
+  std::int64_t window;
+  bool lengths;
+  [[nodiscard]] KeyMask<std::int64_t> operator()(std::int64_t batch_element) const {
+    const auto stated = static_cast<std::int32_t>(stated_length(batch_element, keys));
+    return {queries, lengths ? key_length(stated, keys) : keys, causal, window};
+  }
+};
 
 /// Returns a maker that stores NaN in keys no query sees. The last key, which only the last query
-/// sees under a causal mask, has a score of + or -infinity and NaN in every third column of v.
-ValueMaker special_values(const Order& order, bool of_v, bool lengths) {
+/// sees under a causal mask, has a score of + or -infinity and NaN in every third column of v. The
+/// first key that a window leaves, which the last queries do not see, holds NaN alike.
+ValueMaker special_values(const Order& order, bool of_v, const Masks& masks) {
   return [=](std::int64_t index, double uniform) {
     const ElementIndex at = order(index);
+    const KeyMask<std::int64_t> mask = masks(at.batch_element);
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-    if (at.key >= length_of(at.batch_element, order.keys, lengths)) return nan;
+    if (!mask.is_seen(at.key)) return nan;
     if (at.key == order.keys - 1) {
       if (of_v && at.column % 3 == 0) return nan;
       if (!of_v && at.column == 0) return std::numeric_limits<double>::infinity();
+    }
+    if (masks.window > 0 && at.key == mask.first_key(0) && at.column % 3 == (of_v ? 1 : 0)) {
+      return nan;
     }
     return 4 * uniform - 2;
   };
@@ -85,12 +96,12 @@ struct MaskedKeys {
 double masked_q(std::int64_t column, double uniform) {
   return column == 0 ? 0.5 + uniform : 4 * uniform - 2;
 }
-ValueMaker masked_values(const Order& order, bool of_v, bool lengths) {
+ValueMaker masked_values(const Order& order, bool of_v, const Masks& masks) {
   return [=](std::int64_t index, double uniform) {
     const ElementIndex at = order(index);
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     constexpr double infinity = std::numeric_limits<double>::infinity();
-    if (at.key >= length_of(at.batch_element, order.keys, lengths)) return nan;
+    if (!masks(at.batch_element).is_seen(at.key)) return nan;
     const MaskedKeys masked(order, at);
     if (!of_v && at.column == 0 && at.key >= masked.first && at.key < masked.last) return -infinity;
     if (of_v && at.key == (masked.first + masked.last) / 2) {
@@ -110,9 +121,10 @@ bool has_heads_inside(const ConstTensorRef& tensor) {
 // Shapes: prompts, grouped heads, few queries against a long cache; various lengths and widths.
 constexpr std::string_view survey_patterns[] = {
     "(bf16*3|f16*2|f32*2|f64) 1..8x1..32x1..8192x(64|96|128*3|192|256)(*2|,causal)",
-    "(bf16*3|f16*2|f32) 1..8x(8|16|32)x1..4096x(64|128*2|256),kv=(1|2|4|8)(*2|,causal)",
+    ("(bf16*3|f16*2|f32) 1..8x(8|16|32)x1..4096x(64|128*2|256),kv=(1|2|4|8)"
+     "(*4|,causal|,causal,window=1..4096)"),
     ("(bf16*3|f16*2|f32) 1..256x(8|16|32|64)x1..16x(64|128*2|256),kv=(1|2|8),keys=1..65536"
-     "(*2|,causal)"),
+     "(*4|,causal|,causal,window=1..8192)"),
     "(bf16*2|f16|f32*2|f64) 1..16x1..16x1..2048x1..256,keys=1..4096(*2|,causal)(*2|,lse)",
     "(bf16|f16|f32) 1..4x1..16x1..1024x1..512,dv=1..512",
 };
@@ -169,6 +181,28 @@ std::vector<Problem> Attention::check_problems(Backend backend) {
       "bf16 3x8x1x128,kv=1,keys=300,masked,lse",
   });
   problems.insert(problems.end(), masked.begin(), masked.end());
+  const std::vector<Problem> windows = Problem::parse_all({
+      "f32 1x2x33x16,causal,window=1,lse",           // o is v
+      "f32 2x3x17x40,causal,window=5,lse",           //
+      "f32 1x4x9x32,kv=2,keys=70,causal,window=20",  //
+      "f32 1x2x70x16,keys=9,causal,window=4,lse",    // the first queries see none
+      "f32 1x2x20x24,causal,window=100",             // more than there are
+      "f32 5x2x20x32,keys=50,lengths,causal,window=13,lse",
+      "f32 5x2x9x16,keys=33,lengths,causal,window=6,special,lse",
+      "f32 1x1x150x16,keys=200,causal,window=70",  // wider than a tile of keys
+      "f32 2x6x3x64,kv=2,keys=400,causal,window=90,special",
+      "f32 3x2x9x24,kv=1,keys=70,causal,window=25,masked,lse",
+      "f64 1x2x19x40,keys=50,causal,window=11,lse",
+      "f16 2x4x70x32,kv=2,causal,window=17",
+      "f16 1x1x100x256,keys=170,causal,window=33",
+      "bf16 1x1x200x64,keys=210,causal,window=130,special",
+      "bf16 1x2x150x128,keys=260,causal,window=80,lse,special",
+      "bf16 5x2x40x64,keys=100,lengths,causal,window=21,lse,special",
+      "bf16 3x4x20x40,kv=2,dv=64,keys=130,lengths,causal,window=31,masked,lse",
+      "bf16 2x8x1x128,kv=2,keys=300,causal,window=100,lse,masked",  // a query against a cache
+      "bf16 5x16x4x128,kv=2,keys=200,lengths,causal,window=70,special,lse",
+  });
+  problems.insert(problems.end(), windows.begin(), windows.end());
   if (backend == Backend::simt) return problems;
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 1x2x257x64,causal",
@@ -179,6 +213,11 @@ std::vector<Problem> Attention::check_problems(Backend backend) {
       "bf16 17x8x1x128,kv=2,keys=700,lengths",
       "f16 1x32x1x128,kv=4,keys=3000",
       "f64 1x2x130x64,causal",
+      "f16 1x2x700x64,keys=900,causal,window=256,special",
+      "bf16 1x2x600x128,kv=1,causal,window=150,lse",
+      "bf16 1x1x260x256,causal,window=100",
+      "bf16 17x8x1x128,kv=2,keys=3000,lengths,causal,window=1500",
+      "f32 1x2x3x16,keys=3000,causal,window=1200,masked,lse",
       "f32 3x2x2x16,keys=1100,masked,lse",  // enough keys to be split on a CPU
       "bf16 3x8x1x64,kv=1,keys=2100,lengths,masked,lse",
   });
@@ -206,9 +245,9 @@ std::vector<Problem> Attention::bench_problems(Backend backend) {
 }
 
 Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
-  problem.expect(
-      name, 4,
-      {"kv", "keys", "dv", "scale", "causal", "lse", "lengths", "bshd", "special", "masked"});
+  problem.expect(name, 4,
+                 {"kv", "keys", "dv", "scale", "causal", "window", "lse", "lengths", "bshd",
+                  "special", "masked"});
   const std::int64_t batch = problem.extents[0];
   const std::int64_t heads = problem.extents[1];
   const std::int64_t queries = problem.extents[2];
@@ -218,6 +257,9 @@ Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
   const std::int64_t value_width = problem.integer("dv", width, Problem::count);
   const bool bshd = problem.has("bshd");
   const bool lengths = problem.has("lengths");
+  const bool causal = problem.has("causal");
+  const std::int64_t window = problem.integer("window", 0, Problem::count);
+  const Masks masks{queries, keys, causal, causal ? window_among(window, keys) : 0, lengths};
 
   // Adversarial scores must leave several weights above zero, or v would hardly affect o.
   double narrowed = 1.0;
@@ -240,15 +282,15 @@ Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
   ValueMaker k_maker;
   ValueMaker v_maker;
   if (problem.has("special")) {
-    k_maker = special_values({kv_heads, keys, width, bshd}, false, lengths);
-    v_maker = special_values({kv_heads, keys, value_width, bshd}, true, lengths);
+    k_maker = special_values({kv_heads, keys, width, bshd}, false, masks);
+    v_maker = special_values({kv_heads, keys, value_width, bshd}, true, masks);
   }
   if (problem.has("masked")) {
     q_maker = [width](std::int64_t index, double uniform) {
       return masked_q(index % width, uniform);
     };
-    k_maker = masked_values({kv_heads, keys, width, bshd}, false, lengths);
-    v_maker = masked_values({kv_heads, keys, value_width, bshd}, true, lengths);
+    k_maker = masked_values({kv_heads, keys, width, bshd}, false, masks);
+    v_maker = masked_values({kv_heads, keys, value_width, bshd}, true, masks);
   }
   Call call;
   call.q = input("q", heads, queries, width, narrowed, q_maker);
@@ -266,7 +308,8 @@ Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
     call.options.lse = inputs.output("lse", arithmetic, {batch, heads, queries});
   }
   call.options.scale = problem.number("scale", 0);
-  call.options.causal = problem.has("causal");
+  call.options.causal = causal;
+  call.options.window = window;
   return call;
 }
 
@@ -279,6 +322,7 @@ Problem Attention::describe(const Call& call) {
       .integer("dv", call.v.shape[3], q[3])
       .number("scale", options.scale, 0)
       .flag("causal", options.causal)
+      .integer("window", options.window, 0)
       .flag("lse", is_given(options.lse))
       .flag("lengths", is_given(options.key_lengths))
       .flag("bshd", has_heads_inside(call.q) || has_heads_inside(call.k))
@@ -287,13 +331,14 @@ Problem Attention::describe(const Call& call) {
 
 std::span<const ArgumentSpec> Attention::arguments() {
   using Kind = ArgumentSpec::Kind;
-  static constexpr std::array<ArgumentSpec, 6> specs{{
+  static constexpr std::array<ArgumentSpec, 7> specs{{
       {"q", Kind::tensor, true, "queries, B x H x Sq x D"},
       {"k", Kind::tensor, true, "keys, B x Hk x Sk x D"},
       {"v", Kind::tensor, true, "values, B x Hk x Sk x Dv"},
       {"lengths", Kind::tensor, false, "i32: how many keys each batch element has"},
       {"scale", Kind::number, false, "factor of the scores; default 1/sqrt(D)"},
       {"causal", Kind::flag, false, "a query sees no key behind it; the last query all"},
+      {"window", Kind::number, false, "with causal: keys per query, the last ones; default all"},
   }};
   return specs;
 }
@@ -304,6 +349,7 @@ void Attention::invoke(Context& context, Invocation& call, Pick pick) {
   AttentionOptions options;
   options.scale = call.number("scale", 0);
   options.causal = call.has("causal");
+  options.window = call.integer(name, "window", 0, Problem::count);
   if (call.has("lengths")) options.key_lengths = call.tensors.at("lengths");
   Extents shape = q.shape;
   // attention() rejects wrong ranks with a message.

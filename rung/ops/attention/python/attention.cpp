@@ -12,7 +12,8 @@ PyObject* run_attention(Call& call) {
   const Array k = call.in("k");
   const Array v = call.in("v");
   Array o = call.out("out");
-  AttentionOptions options{.scale = call.real("scale"), .causal = call.flag()};
+  AttentionOptions options{
+      .scale = call.real("scale"), .causal = call.flag(), .window = call.integer("window")};
   const Array lengths = call.optional_in("key_lengths");
   Array lse = call.out("lse");
   const bool return_lse = call.flag();

@@ -15,23 +15,69 @@ RUNG_HD RUNG_ALWAYS_INLINE inline std::int64_t key_length(std::int32_t given, st
   return clamped(std::int64_t{given}, std::int64_t{0}, keys);
 }
 
+/// All bounds are monotonic in their argument: of several adjacent queries (keys), the first has
+/// the first key (query) of all, and the last has the last.
 template <class Index>
 struct KeyMask {
   Index queries, length;  // length: keys of the batch element
   bool causal;
+  Index window;  // keys per query of a causal mask, the last ones; 0: all
 
-  /// Returns how many keys, counted from the first, query i sees. Monotonic in i; causal masks
-  /// depend on length - queries.
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE Index visible(Index i) const {
+  /// Query i sees keys [first_key(i), end_key(i)).
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE Index first_key(Index i) const {
+    if (window == 0) return 0;
+    return clamped(static_cast<Index>(i + 1 + length - queries - window), Index{0}, length);
+  }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE Index end_key(Index i) const {
     if (!causal) return length;
     return clamped(static_cast<Index>(i + 1 + length - queries), Index{0}, length);
   }
-  /// Returns the first query that sees key j, or `queries` if none does. Monotonic in j.
+
+  /// Queries [first_query(j), end_query(j)) see key j. The range of a key that none sees is empty.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE Index first_query(Index j) const {
     if (j >= length) return queries;
     if (!causal) return 0;
     return clamped(static_cast<Index>(j + queries - length), Index{0}, queries);
   }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE Index end_query(Index j) const {
+    if (j >= length || window == 0) return queries;
+    return clamped(static_cast<Index>(j + queries - length + window), Index{0}, queries);
+  }
+
+  /// Returns whether query i sees key j.
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE bool sees(Index i, Index j) const {
+    return j >= first_key(i) && j < end_key(i);
+  }
+  /// Returns whether any query sees key j.
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE bool is_seen(Index j) const {
+    return first_query(j) < end_query(j);
+  }
 };
+
+/// Returns the window that stands for `window` in kernels: windows of all keys are none.
+inline std::int64_t window_among(std::int64_t window, std::int64_t keys) {
+  return window < keys ? window : 0;
+}
+
+/// Returns the most keys that any of `adjacent` adjacent queries see together.
+inline std::int64_t most_visible_keys(std::int64_t adjacent, std::int64_t keys,
+                                      std::int64_t window) {
+  return window == 0 ? keys : smaller(keys, window + larger(adjacent, std::int64_t{1}) - 1);
+}
+
+/// Returns the number of visible pairs of one head whose batch element has all keys.
+inline double count_visible_pairs(std::int64_t queries, std::int64_t keys, bool causal,
+                                  std::int64_t window) {
+  const auto rows = static_cast<double>(queries);
+  if (!causal) return rows * static_cast<double>(keys);
+  // Only the last min(Sq, Sk) queries see keys: the last one Sk, each one before it one less. The
+  // keys before the windows are as many pairs as a mask of Sk - window keys has.
+  const auto triangle = [&](std::int64_t columns) {
+    const double last = static_cast<double>(columns);
+    const double seeing = smaller(rows, last);
+    return seeing * last - seeing * (seeing - 1) / 2;
+  };
+  return triangle(keys) - (window == 0 ? 0 : triangle(larger(keys - window, std::int64_t{0})));
+}
 
 }  // namespace rung

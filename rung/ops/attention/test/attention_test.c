@@ -8,13 +8,13 @@ void check_attention(rung_context* context);
 
 enum { HEADS = 2, QUERIES = 3, KEYS = 4, WIDTH = 5, VALUES = 2 };
 
-/* One head of k and v; query i sees the first seen[i] keys. */
+/* One head of k and v; query i sees the last `window` of the first seen[i] keys. */
 static void expect(const float* q, const float* k, const float* v, double scale, const int* seen,
-                   float* o, float* lse) {
+                   int window, float* o, float* lse) {
   for (int row = 0; row < HEADS * QUERIES; ++row) {
     double weight[KEYS], sum = 0;
-    const int count = seen[row % QUERIES];
-    for (int j = 0; j < count; ++j) {
+    const int count = seen[row % QUERIES], first = count > window ? count - window : 0;
+    for (int j = first; j < count; ++j) {
       double score = 0;
       for (int d = 0; d < WIDTH; ++d) score += (double)q[row * WIDTH + d] * k[j * WIDTH + d];
       weight[j] = exp(scale * score);
@@ -22,7 +22,7 @@ static void expect(const float* q, const float* k, const float* v, double scale,
     }
     for (int c = 0; c < VALUES; ++c) {
       double value = 0;
-      for (int j = 0; j < count; ++j) value += weight[j] * v[j * VALUES + c];
+      for (int j = first; j < count; ++j) value += weight[j] * v[j * VALUES + c];
       o[row * VALUES + c] = count == 0 ? 0 : (float)(value / sum);
     }
     lse[row] = (float)log(sum);
@@ -51,27 +51,37 @@ void check_attention(rung_context* context) {
   const rung_tensor tlength = tensor_of(&length, RUNG_I32, 1, length_shape);
 
   CHECK(rung_attention(context, &tq, &tk, &tv, &to, NULL) == RUNG_OK);
-  expect(q, k, v, 1 / sqrt(WIDTH), all, expected, expected_lse);
+  expect(q, k, v, 1 / sqrt(WIDTH), all, KEYS, expected, expected_lse);
   SAME(o, expected, HEADS * QUERIES * VALUES, 1e-5);
 
   rung_attention_options options;
   CHECK(rung_attention_options_init(&options, sizeof options) == RUNG_OK);
-  CHECK(options.scale == 0 && options.causal == 0 && options.lse == NULL);
+  CHECK(options.scale == 0 && options.causal == 0 && options.window == 0 && options.lse == NULL);
   options.scale = 0.5;
   options.causal = 1;
   options.lse = &tlse;
   CHECK(rung_attention(context, &tq, &tk, &tv, &to, &options) == RUNG_OK);
-  expect(q, k, v, 0.5, causal, expected, expected_lse);
+  expect(q, k, v, 0.5, causal, KEYS, expected, expected_lse);
   SAME(o, expected, HEADS * QUERIES * VALUES, 1e-5);
   SAME(lse, expected_lse, HEADS * QUERIES, 1e-5);
+
+  options.window = 2;
+  CHECK(rung_attention(context, &tq, &tk, &tv, &to, &options) == RUNG_OK);
+  expect(q, k, v, 0.5, causal, 2, expected, expected_lse);
+  SAME(o, expected, HEADS * QUERIES * VALUES, 1e-5);
+  SAME(lse, expected_lse, HEADS * QUERIES, 1e-5);
+  options.window = 0;
 
   options.lse = NULL;
   options.key_lengths = &tlength;
   CHECK(rung_attention(context, &tq, &tk, &tv, &to, &options) == RUNG_OK);
-  expect(q, k, v, 0.5, two, expected, expected_lse);
+  expect(q, k, v, 0.5, two, KEYS, expected, expected_lse);
   SAME(o, expected, HEADS * QUERIES * VALUES, 1e-5);
 
   CHECK_OPTIONS(rung_attention_options, rung_attention(context, &tq, &tk, &tv, &to, options));
+  options.window = -2;
+  FAILS(rung_attention(context, &tq, &tk, &tv, &to, &options), RUNG_INVALID_ARGUMENT, "window",
+        "-2");
   options.scale = -1;
   FAILS(rung_attention(context, &tq, &tk, &tv, &to, &options), RUNG_INVALID_ARGUMENT, "scale",
         "-1");

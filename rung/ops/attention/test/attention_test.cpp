@@ -7,9 +7,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "rung/ops/attention/shared/mask.hpp"
 #include "tests/support/operators.hpp"
 
 namespace rung {
@@ -67,18 +70,20 @@ TEST_P(AttentionOn, ACausalQueryIsACallOfItsOwn) {
   auto k = rounded<bf16>(k32);
   auto v = rounded<bf16>(v32);
   std::vector<bf16> o(q.size());
-  const AttentionOptions options{.causal = true};
-  for (const auto pick : picks(tensor(q, shape.q()), tensor(k, shape.k()), tensor(v, shape.k()),
-                               tensor(o, shape.q()), options)) {
+  const auto expect_calls_of_their_own = [&](std::string_view pick, std::int64_t window) {
     attention(context, tensor(q, shape.q()), tensor(k, shape.k()), tensor(v, shape.k()),
-              tensor(o, shape.q()), options, {pick});
+              tensor(o, shape.q()), {.causal = true, .window = window}, {pick});
     for (std::int64_t i = 0; i < shape.queries; i += 4) {
+      const std::int64_t end = shape.keys - shape.queries + i + 1;
+      const std::int64_t first = window == 0 ? 0 : end - window;
       TensorRef one = tensor(q, shape.q());
       TensorRef keys = tensor(k, shape.k());
       TensorRef values = tensor(v, shape.k());
       one.data = q.data() + i * shape.width;
       one.shape[2] = 1;
-      keys.shape[2] = values.shape[2] = shape.keys - shape.queries + i + 1;
+      keys.data = k.data() + first * shape.width;
+      values.data = v.data() + first * shape.width;
+      keys.shape[2] = values.shape[2] = end - first;
       std::vector<bf16> alone(static_cast<std::size_t>(one.shape.product()));
       attention(context, one, keys, values, tensor(alone, one.shape));
       for (std::int64_t at = 0; at < one.shape.product(); ++at) {
@@ -86,10 +91,57 @@ TEST_P(AttentionOn, ACausalQueryIsACallOfItsOwn) {
         const std::int64_t from = (head * shape.queries + i) * shape.width + at % shape.width;
         EXPECT_NEAR(static_cast<float>(alone[static_cast<std::size_t>(at)]),
                     static_cast<float>(o[static_cast<std::size_t>(from)]), 0.03)
-            << pick << ' ' << i;
+            << pick << ' ' << window << ' ' << i;
       }
     }
+  };
+  for (const auto pick : picks(tensor(q, shape.q()), tensor(k, shape.k()), tensor(v, shape.k()),
+                               tensor(o, shape.q()), {.causal = true})) {
+    for (const std::int64_t window : {0, 3, 31, 60}) expect_calls_of_their_own(pick, window);
   }
+}
+
+template <class T>
+void expect_windows_of_one_key_and_of_all(Context& context) {
+  const Shape shape{.queries = 40, .keys = 70, .width = 64};
+  auto q = rounded<T>(random_values(shape.q().product(), 30));
+  auto k = rounded<T>(random_values(shape.k().product(), 31));
+  auto v = rounded<T>(random_values(shape.k().product(), 32));
+  std::vector<T> o(q.size());
+  Attention::Call call{.q = tensor(q, shape.q()),
+                       .k = tensor(k, shape.k()),
+                       .v = tensor(v, shape.k()),
+                       .o = tensor(o, shape.q()),
+                       .options = {.causal = true}};
+  const auto result = [&](std::string_view pick, std::int64_t window) {
+    call.options.window = window;
+    std::fill(o.begin(), o.end(), T(nan));
+    attention(context, call.q, call.k, call.v, call.o, call.options, {pick});
+    std::vector<double> wide(o.size());
+    std::transform(o.begin(), o.end(), wide.begin(),
+                   [](T x) { return static_cast<double>(static_cast<Accumulator<T>>(x)); });
+    return wide;
+  };
+  for (const auto pick : picks_for<Attention>(call, context)) {
+    const std::vector<double> whole = result(pick, 0);
+    for (const std::int64_t window : {std::int64_t{70}, std::int64_t{71}, INT64_MAX}) {
+      EXPECT_EQ(result(pick, window), whole) << pick << ' ' << window;
+    }
+    const std::vector<double> aligned = result(pick, 1);
+    for (std::size_t at = 0; at < aligned.size(); ++at) {
+      const std::size_t row = at / 64 / 40 / 2 * 70 + at / 64 % 40 + 30;  // of v
+      ASSERT_NEAR(aligned[at],
+                  static_cast<double>(static_cast<Accumulator<T>>(v[row * 64 + at % 64])), 1e-6)
+          << pick << ' ' << at;
+    }
+  }
+}
+
+TEST_P(AttentionOn, AWindowOfOneKeyIsItsValueAndOneOfAllKeysIsNone) {
+  expect_windows_of_one_key_and_of_all<float>(context);
+  expect_windows_of_one_key_and_of_all<double>(context);
+  expect_windows_of_one_key_and_of_all<f16>(context);
+  expect_windows_of_one_key_and_of_all<bf16>(context);
 }
 
 TEST_P(AttentionOn, MemoryOrderChangesNothing) {
@@ -140,6 +192,30 @@ TEST_P(AttentionOn, WhatIsNotSeenNeverReachesAResult) {
       for (std::size_t at = 0; at < o.size(); ++at) {
         const bool last = at / 64 % 5 == 4;
         EXPECT_EQ(std::isfinite(static_cast<float>(o[at])), !last)
+            << pick << ' ' << bad << ' ' << at;
+      }
+    }
+  }
+}
+
+// Query i of 5 sees keys 25 + i to 32 + i of 37.
+TEST_P(AttentionOn, WhatPrecedesTheWindowNeverReachesAResult) {
+  const Shape shape{.batch = 1, .heads = 2, .kv_heads = 1, .queries = 5, .keys = 37, .width = 64};
+  for (const float bad : {nan, infinity, -infinity}) {
+    auto q = rounded<bf16>(random_values(shape.q().product(), 7));
+    auto k = rounded<bf16>(random_values(shape.k().product(), 8));
+    auto v = rounded<bf16>(random_values(shape.k().product(), 9));
+    for (std::size_t d = 0; d < 26 * 64; ++d) v[d] = bf16(bad);  // the last are seen by query 0
+    for (std::size_t d = 0; d < 25 * 64; ++d) k[d] = bf16(bad);
+    std::vector<bf16> o(q.size());
+    const AttentionOptions options{.causal = true, .window = 8};
+    for (const auto pick : picks(tensor(q, shape.q()), tensor(k, shape.k()), tensor(v, shape.k()),
+                                 tensor(o, shape.q()), options)) {
+      attention(context, tensor(q, shape.q()), tensor(k, shape.k()), tensor(v, shape.k()),
+                tensor(o, shape.q()), options, {pick});
+      for (std::size_t at = 0; at < o.size(); ++at) {
+        const bool first = at / 64 % 5 == 0;
+        EXPECT_EQ(std::isfinite(static_cast<float>(o[at])), !first)
             << pick << ' ' << bad << ' ' << at;
       }
     }
@@ -239,12 +315,15 @@ TEST(AttentionCpu, AnyNumberOfThreadsGivesTheSameBitsInEveryRung) {
     Extents q, k;
     std::int64_t value_width;
     bool causal;
+    std::int64_t window = 0;
   };
   const Case cases[] = {
       {{1, 2, 3, 64}, {1, 1, 5000, 64}, 64, false},  // split keys
       {{2, 1, 1, 128}, {2, 1, 1500, 128}, 128, false},
       {{1, 3, 1, 16}, {1, 3, 75, 16}, 51, false},
       {{2, 4, 130, 24}, {2, 2, 200, 24}, 17, true},  // several blocks of rows
+      {{1, 2, 3, 64}, {1, 1, 5000, 64}, 64, true, 3000},
+      {{2, 4, 130, 24}, {2, 2, 200, 24}, 17, true, 50},
   };
   for (const Case& c : cases) {
     Extents values = c.k;
@@ -257,7 +336,8 @@ TEST(AttentionCpu, AnyNumberOfThreadsGivesTheSameBitsInEveryRung) {
     std::vector<float> o(static_cast<std::size_t>(rows.product()));
     std::vector<float> lse(static_cast<std::size_t>(rows.product() / rows[3]));
     const Extents heads{rows[0], rows[1], rows[2]};
-    const AttentionOptions options{.causal = c.causal, .lse = tensor(lse, heads)};
+    const AttentionOptions options{
+        .causal = c.causal, .window = c.window, .lse = tensor(lse, heads)};
     const Attention::Call call{.q = tensor(q, c.q),
                                .k = tensor(k, c.k),
                                .v = tensor(v, values),
@@ -303,6 +383,9 @@ TEST(Attention, WrongCallsAreNamed) {
   says("vectors of 0 elements", shape, {2, 4, 3, 0}, {2, 4, 3, 0});
   says("scale is -1", shape, shape, shape, {.scale = -1});
   says("scale is inf", shape, shape, shape, {.scale = infinity});
+  says("window is -1; accepted: 0, for none, or more", shape, shape, shape,
+       {.causal = true, .window = -1});
+  says("window is 9; accepted: 0, for none, or with causal", shape, shape, shape, {.window = 9});
   std::vector<float> lse(2 * 4 * 2);
   says("lse is 2x4x2", shape, shape, shape, {.lse = tensor(lse, {2, 4, 2})});
   std::vector<std::int32_t> lengths(3);
@@ -313,6 +396,32 @@ TEST(Attention, WrongCallsAreNamed) {
                           tensor(x, shape));
               }),
               "overlap");
+}
+
+TEST(Attention, TheMaskByQueriesIsTheMaskByKeys) {
+  for (int at = 0; at < 7 * 7 * 8; ++at) {
+    const std::int64_t queries = at % 7;
+    const std::int64_t keys = at / 7 % 7;
+    const std::int64_t window = window_among(at / 49, keys);
+    const KeyMask<std::int64_t> mask{queries, keys, true, window};
+    double pairs = 0;
+    for (std::int64_t i = 0; i < queries; ++i) {
+      for (std::int64_t j = 0; j < keys; ++j) {
+        const std::int64_t behind = i + keys - queries - j;
+        const bool sees = behind >= 0 && (window == 0 || behind < window);
+        EXPECT_EQ(mask.sees(i, j), sees) << at;
+        EXPECT_EQ(i >= mask.first_query(j) && i < mask.end_query(j), sees) << at;
+        pairs += sees ? 1 : 0;
+      }
+    }
+    EXPECT_EQ(count_visible_pairs(queries, keys, true, window), pairs) << at;
+    for (std::int64_t adjacent = 1; adjacent <= queries; ++adjacent) {
+      for (std::int64_t i = 0; i + adjacent <= queries; ++i) {
+        EXPECT_LE(mask.end_key(i + adjacent - 1) - mask.first_key(i),
+                  most_visible_keys(adjacent, keys, window));
+      }
+    }
+  }
 }
 
 // Teaching rungs are never picked.

@@ -35,11 +35,11 @@ void add_head(const Gradients<T>& p, std::int64_t b, std::int64_t h,
   const std::int64_t g = h / p.group;
   const auto mask = p.mask(b);
   for (std::int64_t i = 0; i < p.queries; ++i) {
-    const std::int64_t visible = mask.visible(i);
+    const std::int64_t end = mask.end_key(i);
     std::fill_n(sums.dq, p.width, Sum{0});
-    const Sum row_sum = visible > 0 ? p.row_sum(b, h, i) : Sum{0};
-    const Sum lse = visible > 0 ? p.finite_or_infinite_lse(b, h, i) : Sum{0};
-    for (std::int64_t j = 0; j < visible; ++j) {
+    const Sum row_sum = end > 0 ? p.row_sum(b, h, i) : Sum{0};
+    const Sum lse = end > 0 ? p.finite_or_infinite_lse(b, h, i) : Sum{0};
+    for (std::int64_t j = mask.first_key(i); j < end; ++j) {
       Sum score = 0;
       for (std::int64_t d = 0; d < p.width; ++d) {
         score += static_cast<Sum>(p.q(b, h, i, d)) * static_cast<Sum>(p.k(b, g, j, d));

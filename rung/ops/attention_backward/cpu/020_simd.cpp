@@ -141,6 +141,13 @@ void store_rows(const RowMatrix<Sum>& from, std::int64_t rows, const View<T, 2>&
   }
 }
 
+template <class T>
+void store_zeros(const View<T, 2>& to, std::int64_t first, std::int64_t end) {
+  for (std::int64_t r = first; r < end; ++r) {
+    for (std::int64_t d = 0; d < to.shape[1]; ++d) to(r, d) = T{};
+  }
+}
+
 std::int64_t full_lines(std::int64_t elements) { return round_up(elements, 16); }
 
 /// Scratch memory of a thread.
@@ -177,16 +184,18 @@ struct GradientScratch {
   }
 };
 
-/// Replaces a row of scores by P and a row of dP by scale dS; keys from `visible` on get zeros.
+/// Replaces a row of scores by P and a row of dP by scale dS; keys outside [first, end) get zeros.
 template <class Sum>
-HWY_INLINE void weigh_row(Sum* score, Sum* dp, Sum scale, Sum lse, Sum row_sum,
-                          std::int64_t visible) {
+HWY_INLINE void weigh_row(Sum* score, Sum* dp, Sum scale, Sum lse, Sum row_sum, std::int64_t first,
+                          std::int64_t end) {
   const hn::ScalableTag<Sum> d;
+  const auto before = [&](std::int64_t count) HWY_ATTR {
+    return hn::FirstN(d, static_cast<std::size_t>(std::clamp<std::int64_t>(count, 0, lanes<Sum>)));
+  };
   for (std::int64_t j = 0; j < key_tile; j += lanes<Sum>) {
     const auto exponent =
         hn::MulSub(hn::LoadU(d, score + j), hn::Set(d, scale * log2_e<Sum>), hn::Set(d, lse));
-    const auto mask = hn::FirstN(
-        d, static_cast<std::size_t>(std::clamp<std::int64_t>(visible - j, 0, lanes<Sum>)));
+    const auto mask = hn::AndNot(before(first - j), before(end - j));
     const auto weight = hn::IfThenElseZero(mask, exp2<true>(d, exponent));
     const auto difference = hn::Sub(hn::LoadU(d, dp + j), hn::Set(d, row_sum));
     hn::StoreU(weight, d, score + j);
@@ -208,12 +217,17 @@ void differentiate(const AttentionBackward::Args& args, const KeyRange& range, v
   for (std::int64_t row = 0; row < group_rows; ++row) {
     const std::int64_t h = range.g * call.group + row / call.queries;
     const std::int64_t i = row % call.queries;
-    const bool sees = mask.visible(i) > range.first_key;
+    const bool sees = mask.end_key(i) > range.first_key && mask.first_key(i) < range.last_key;
     s.lse[row] = sees ? log2_e<Sum> * call.finite_or_infinite_lse(range.b, h, i) : Sum{0};
     s.row_sum[row] = sees ? call.row_sum(range.b, h, i) : Sum{0};
   }
 
-  for (std::int64_t key = range.first_key; key < range.last_key; key += key_tile) {
+  // Keys before the first query's window have no gradient and may hold NaN.
+  const std::int64_t first_seen =
+      std::clamp(mask.first_key(0), range.first_key, std::max(range.first_key, range.last_key));
+  store_zeros(call.dk.at(range.b).at(range.g), range.first_key, first_seen);
+  store_zeros(call.dv.at(range.b).at(range.g), range.first_key, first_seen);
+  for (std::int64_t key = first_seen; key < range.last_key; key += key_tile) {
     const std::int64_t keys = std::min(key_tile, range.last_key - key);
     const std::int64_t present = std::clamp<std::int64_t>(mask.length - key, 0, keys);
     transpose_rows(k, key, present, s.k_columns);
@@ -222,11 +236,12 @@ void differentiate(const AttentionBackward::Args& args, const KeyRange& range, v
     std::fill_n(s.dk, keys * s.pitch, Sum{0});
     std::fill_n(s.dv, keys * s.value_pitch, Sum{0});
     const std::int64_t first_query = mask.first_query(key);
+    const std::int64_t end_query = mask.end_query(key + std::max<std::int64_t>(present, 1) - 1);
     for (std::int64_t head = 0; head < call.group; ++head) {
       const auto q = call.q.at(range.b).at(range.g * call.group + head);
       const auto dout = call.dout.at(range.b).at(range.g * call.group + head);
-      for (std::int64_t i = first_query; i < call.queries; i += query_tile) {
-        const std::int64_t rows = std::min(query_tile, call.queries - i);
+      for (std::int64_t i = first_query; i < end_query; i += query_tile) {
+        const std::int64_t rows = std::min(query_tile, end_query - i);
         const std::int64_t row = head * call.queries + i;
         convert_rows(q, i, rows, RowMatrix<Sum>{s.q, s.pitch});
         convert_rows(dout, i, rows, RowMatrix<Sum>{s.dout, s.value_pitch});
@@ -238,7 +253,7 @@ void differentiate(const AttentionBackward::Args& args, const KeyRange& range, v
                           {s.ds, key_tile}, rows, key_tile);
         for (std::int64_t r = 0; r < rows; ++r) {
           weigh_row(s.p + r * key_tile, s.ds + r * key_tile, call.scale, s.lse[row + r],
-                    s.row_sum[row + r], mask.visible(i + r) - key);
+                    s.row_sum[row + r], mask.first_key(i + r) - key, mask.end_key(i + r) - key);
         }
         multiply_add<Sum>({s.p, 1, key_tile}, {s.dout, s.value_pitch}, rows, {s.dv, s.value_pitch},
                           present, s.value_pitch);

@@ -35,7 +35,7 @@ __global__ void attention_backward_pairs(Gradients<float> call, PairMatrices pai
   const std::int64_t h = at / call.keys() / call.queries() % call.heads();
   const std::int64_t b = at / call.keys() / call.queries() / call.heads();
   const std::int64_t g = h / call.group;
-  if (j >= call.mask(b).visible(i)) return;
+  if (!call.mask(b).sees(i, j)) return;
   float score = 0;
   for (std::int64_t d = 0; d < call.width(); ++d) score += call.q(b, h, i, d) * call.k(b, g, j, d);
   float difference = 0;  // dP minus the row sum of dout o
@@ -56,7 +56,8 @@ __global__ void attention_backward_of_queries(Gradients<float> call, PairMatrice
   const std::int64_t h = at / call.width() / call.queries() % call.heads();
   const std::int64_t b = at / call.width() / call.queries() / call.heads();
   float sum = 0;
-  for (std::int64_t j = 0; j < call.mask(b).visible(i); ++j) {
+  const auto mask = call.mask(b);
+  for (std::int64_t j = mask.first_key(i); j < mask.end_key(i); ++j) {
     sum += pairs.ds(b, h, i, j) * call.k(b, h / call.group, j, d);
   }
   call.dq(b, h, i, d) = call.scale * sum;
@@ -73,10 +74,12 @@ __global__ void attention_backward_of_keys(Gradients<float> call, View<const flo
   const std::int64_t j = at / to.shape[3] % call.keys();
   const std::int64_t g = at / to.shape[3] / call.keys() % call.kv_heads();
   const std::int64_t b = at / to.shape[3] / call.keys() / call.kv_heads();
-  const std::int64_t first = call.mask(b).first_query(j);
+  const auto mask = call.mask(b);
+  const std::int64_t first = mask.first_query(j);
+  const std::int64_t end = mask.end_query(j);
   float sum = 0;
   for (std::int64_t h = g * call.group; h < (g + 1) * call.group; ++h) {
-    for (std::int64_t i = first; i < call.queries(); ++i) {
+    for (std::int64_t i = first; i < end; ++i) {
       sum += weights(b, h, i, j) * from(b, h, i, c);
     }
   }

@@ -194,6 +194,7 @@ __global__ void __launch_bounds__(threads)
     const auto k = call.k.at(item.b).at(item.head);
     const auto v = call.v.at(item.b).at(item.head);
     const std::int64_t first_query = mask.first_query(item.first);
+    const std::int64_t end_query = mask.end_query(smaller(item.first + tile, mask.length) - 1);
     GradientPatch<Sum> dk;
     GradientPatch<Sum> dv;
     for (int head = 0; head < call.group; ++head) {
@@ -201,31 +202,33 @@ __global__ void __launch_bounds__(threads)
       const auto q = call.q.at(item.b).at(h);
       const auto dout = call.dout.at(item.b).at(h);
       const std::int64_t first_row = (item.b * call.heads() + h) * call.queries();
-      for (std::int64_t query = first_query; query < call.queries(); query += tile) {
+      for (std::int64_t query = first_query; query < end_query; query += tile) {
         Sum scores[patch][patch];
         Sum dp[patch][patch];
-        multiply_rows<T>({q, query, call.queries()}, {k, item.first, mask.length}, tiles, scores);
-        multiply_rows<T>({dout, query, call.queries()}, {v, item.first, mask.length}, tiles, dp);
+        multiply_rows<T>({q, query, end_query}, {k, item.first, mask.length}, tiles, scores);
+        multiply_rows<T>({dout, query, end_query}, {v, item.first, mask.length}, tiles, dp);
 #pragma unroll
         for (int r = 0; r < patch; ++r) {
           const std::int64_t i = query + row + r;
-          const bool exists = i < call.queries();
-          const std::int64_t visible = exists ? mask.visible(i) : 0;
+          const bool exists = i < end_query;
+          const std::int64_t first_key = mask.first_key(i);
+          const std::int64_t end_key = exists ? mask.end_key(i) : 0;
           const Sum lse = exists ? rows.lse[first_row + i] : Sum(0);
           const Sum sum = exists ? rows.sum[first_row + i] : Sum(0);
 #pragma unroll
           for (int c = 0; c < patch; ++c) {
-            const bool seen = item.first + column + c < visible;
+            const std::int64_t j = item.first + column + c;
+            const bool seen = j >= first_key && j < end_key;
             const Sum weight = seen ? power_of_two(factor * scores[r][c] - lse) : Sum(0);
             tiles.p[row + r][column + c] = weight;
-            tiles.ds[row + r][column + c] = weight * (dp[r][c] - sum);
+            tiles.ds[row + r][column + c] = seen ? weight * (dp[r][c] - sum) : Sum(0);
           }
         }
-        const auto left = static_cast<int>(smaller(call.queries() - query, std::int64_t{tile}));
+        const auto left = static_cast<int>(smaller(end_query - query, std::int64_t{tile}));
         for (int from = 0; from < left; from += batch) {
           __syncthreads();  // P and dS complete; previous rows read
-          load_piece<T>({q, query + from, call.queries()}, item.first_column, tiles.rows.q);
-          load_piece<T>({dout, query + from, call.queries()}, item.first_column, tiles.rows.dout);
+          load_piece<T>({q, query + from, end_query}, item.first_column, tiles.rows.q);
+          load_piece<T>({dout, query + from, end_query}, item.first_column, tiles.rows.dout);
           __syncthreads();  // the rows are complete
           if (item.first + row >= call.keys()) continue;
           const int there = smaller(left - from, batch);
@@ -242,7 +245,7 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// Computes dq: a block owns a tile of queries and loops over the keys that its last query sees.
+/// Computes dq: a block owns a tile of queries and loops over the keys that any of them sees.
 template <class T>
 __global__ void __launch_bounds__(threads)
     attention_backward_queries_outer(Gradients<T> call, RowSums<Accumulator<T>> rows,
@@ -262,31 +265,33 @@ __global__ void __launch_bounds__(threads)
     const auto k = call.k.at(item.b).at(item.head / call.group);
     const auto v = call.v.at(item.b).at(item.head / call.group);
     const std::int64_t end = smaller(item.first + tile, call.queries());
-    const std::int64_t visible_to_last = mask.visible(end - 1);
+    const std::int64_t end_of_last = mask.end_key(end - 1);
     const std::int64_t first_row = (item.b * call.heads() + item.head) * call.queries();
     GradientPatch<Sum> dq;
-    for (std::int64_t key = 0; key < visible_to_last; key += tile) {
+    for (std::int64_t key = mask.first_key(item.first); key < end_of_last; key += tile) {
       Sum scores[patch][patch];
       Sum dp[patch][patch];
-      multiply_rows<T>({q, item.first, end}, {k, key, visible_to_last}, tiles, scores);
-      multiply_rows<T>({dout, item.first, end}, {v, key, visible_to_last}, tiles, dp);
+      multiply_rows<T>({q, item.first, end}, {k, key, end_of_last}, tiles, scores);
+      multiply_rows<T>({dout, item.first, end}, {v, key, end_of_last}, tiles, dp);
 #pragma unroll
       for (int r = 0; r < patch; ++r) {
         const std::int64_t i = item.first + row + r;
-        const std::int64_t visible = i < end ? mask.visible(i) : 0;
+        const std::int64_t first_key = mask.first_key(i);
+        const std::int64_t end_key = i < end ? mask.end_key(i) : 0;
         const Sum lse = i < end ? rows.lse[first_row + i] : Sum(0);
         const Sum sum = i < end ? rows.sum[first_row + i] : Sum(0);
 #pragma unroll
         for (int c = 0; c < patch; ++c) {
-          const bool seen = key + column + c < visible;
+          const std::int64_t j = key + column + c;
+          const bool seen = j >= first_key && j < end_key;
           const Sum weight = seen ? power_of_two(factor * scores[r][c] - lse) : Sum(0);
           tiles.ds[column + c][row + r] = seen ? weight * (dp[r][c] - sum) : Sum(0);
         }
       }
-      const auto left = static_cast<int>(smaller(visible_to_last - key, std::int64_t{tile}));
+      const auto left = static_cast<int>(smaller(end_of_last - key, std::int64_t{tile}));
       for (int from = 0; from < left; from += batch) {
         __syncthreads();  // dS is complete, the rows before have been used
-        load_piece<T>({k, key + from, visible_to_last}, item.first_column, tiles.rows.q);
+        load_piece<T>({k, key + from, end_of_last}, item.first_column, tiles.rows.q);
         __syncthreads();  // the rows are complete
         if (item.first + row >= end) continue;
         const int there = smaller(left - from, batch);

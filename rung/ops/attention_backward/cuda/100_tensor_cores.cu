@@ -140,22 +140,24 @@ __global__ void __launch_bounds__(tensor_threads, 2)
   const int b = static_cast<int>(blockIdx.x) / kv_heads % static_cast<int>(call.batch());
   const KeyMask<int> mask = call.template mask<int>(b);
   const auto queries = static_cast<int>(call.queries());
+  const int first_seen = mask.first_key(0);  // keys before it may hold NaN
   const int first_query = mask.first_query(first);
-  const int tiles = ceil_div(queries - first_query, tile);
+  const int end_query = mask.end_query(min(first + block_rows, mask.length) - 1);
+  const int tiles = ceil_div(max(end_query - first_query, 0), tile);
   const int rounds = tiles * call.group;
 
   const auto copy_queries = [&](int round, int stage) {
     const int head = kv_head * call.group + round / tiles;
     const int query = first_query + round % tiles * tile;
     Queries::template copy<tensor_threads>(layout.q[stage], call.q.at(b).at(head), query, 0,
-                                           queries, job.wide_q);
+                                           end_query, job.wide_q);
     Queries::template copy<tensor_threads>(layout.dout[stage], call.dout.at(b).at(head), query, 0,
-                                           queries, job.wide_dout);
+                                           end_query, job.wide_dout);
     const int row = (b * static_cast<int>(call.heads()) + head) * queries + query;
     const auto thread = static_cast<int>(threadIdx.x);
     if (thread < 2 * tile) {
       // Rows past the end are zero, and so are their products.
-      const bool exists = query + thread % tile < queries;
+      const bool exists = query + thread % tile < end_query;
       const float* const from =
           (thread < tile ? job.rows.lse : job.rows.sum) + (exists ? row + thread % tile : 0);
       float* const to = (thread < tile ? layout.lse : layout.row_sum)[stage] + thread % tile;
@@ -164,10 +166,10 @@ __global__ void __launch_bounds__(tensor_threads, 2)
     ptx::async_commit();
   };
   if (rounds > 0) {
-    Keys::template copy<tensor_threads>(layout.k, call.k.at(b).at(kv_head), first, 0, mask.length,
-                                        job.wide_k);
-    Keys::template copy<tensor_threads>(layout.v, call.v.at(b).at(kv_head), first, 0, mask.length,
-                                        job.wide_v);
+    Keys::template copy<tensor_threads>(layout.k, call.k.at(b).at(kv_head), first, first_seen,
+                                        mask.length, job.wide_k);
+    Keys::template copy<tensor_threads>(layout.v, call.v.at(b).at(kv_head), first, first_seen,
+                                        mask.length, job.wide_v);
     copy_queries(0, 0);
   }
 
@@ -185,12 +187,14 @@ __global__ void __launch_bounds__(tensor_threads, 2)
 
     float p[tile / 2] = {};
     multiply_by_rows<T, Keys, Queries, Width, tile>(p, layout.k, warp_row, layout.q[stage], width);
-    const bool masked = first + warp_row + warp_rows > mask.visible(query);
+    const int first_key = first + warp_row;
+    const bool masked =
+        first_key + warp_rows > mask.end_key(query) || first_key < mask.first_key(query + tile - 1);
 #pragma unroll
     for (int i = 0; i < tile / 2; ++i) {
       const int column = accumulator_column(i);
       p[i] = ptx::fast_exp2(fmaf(p[i], job.exponent_scale, -layout.lse[stage][column]));
-      if (masked && key + 8 * accumulator_row(i) >= mask.visible(query + column)) p[i] = 0;
+      if (masked && !mask.sees(query + column, key + 8 * accumulator_row(i))) p[i] = 0;
     }
     multiply_by_columns<T, Queries, Width, tile / 16>(dv, p, layout.dout[stage], value_width);
 
@@ -225,15 +229,17 @@ __global__ void __launch_bounds__(tensor_threads, 2)
   const int head = static_cast<int>(blockIdx.x) % heads;
   const int b = static_cast<int>(blockIdx.x) / heads % static_cast<int>(call.batch());
   const KeyMask<int> mask = call.template mask<int>(b);
-  const int tiles = ceil_div(mask.visible(min(first + block_rows, queries) - 1), key_tile);
+  const int first_key = mask.first_key(first);
+  const int tiles =
+      ceil_div(mask.end_key(min(first + block_rows, queries) - 1) - first_key, key_tile);
   const auto k = call.k.at(b).at(head / call.group);
   const auto v = call.v.at(b).at(head / call.group);
 
   const auto copy_keys = [&](int number, int stage) {
-    Keys::template copy<tensor_threads>(layout.k[stage], k, number * key_tile, 0, mask.length,
-                                        job.wide_k);
-    Keys::template copy<tensor_threads>(layout.v[stage], v, number * key_tile, 0, mask.length,
-                                        job.wide_v);
+    Keys::template copy<tensor_threads>(layout.k[stage], k, first_key + number * key_tile, 0,
+                                        mask.length, job.wide_k);
+    Keys::template copy<tensor_threads>(layout.v[stage], v, first_key + number * key_tile, 0,
+                                        mask.length, job.wide_v);
     ptx::async_commit();
   };
   if (tiles > 0) {
@@ -249,8 +255,8 @@ __global__ void __launch_bounds__(tensor_threads, 2)
   const int query = first + warp_row + lane_of_thread() / 4;  // and query + 8
   const auto width = static_cast<int>(call.width());
   const auto value_width = static_cast<int>(call.value_width());
-  const int visible[2] = {mask.visible(query), mask.visible(query + 8)};
-  const int seen_by_all = mask.visible(first + warp_row);
+  const int end_of_first = mask.end_key(first + warp_row);
+  const int first_of_last = mask.first_key(first + warp_row + warp_rows - 1);
   float lse[2] = {0, 0};
   float row_sum[2] = {0, 0};
 #pragma unroll
@@ -271,13 +277,14 @@ __global__ void __launch_bounds__(tensor_threads, 2)
     float ds[key_tile / 2] = {};
     multiply_by_rows<T, Queries, Keys, Width, key_tile>(ds, layout.dout, warp_row, layout.v[stage],
                                                         value_width);
-    const bool masked = (number + 1) * key_tile > seen_by_all;
+    const int tile_key = first_key + number * key_tile;
+    const bool masked = tile_key + key_tile > end_of_first || tile_key < first_of_last;
 #pragma unroll
     for (int i = 0; i < key_tile / 2; ++i) {
       const int row = accumulator_row(i);
       const float weight = ptx::fast_exp2(fmaf(p[i], job.exponent_scale, -lse[row]));
       ds[i] = weight * (ds[i] - row_sum[row]);
-      if (masked && number * key_tile + accumulator_column(i) >= visible[row]) ds[i] = 0;
+      if (masked && !mask.sees(query + 8 * row, tile_key + accumulator_column(i))) ds[i] = 0;
     }
     multiply_by_columns<T, Keys, Width, key_tile / 16>(dq, ds, layout.k[stage], width);
   }

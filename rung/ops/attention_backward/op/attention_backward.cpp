@@ -9,6 +9,7 @@
 
 #include "rung/core/require.hpp"
 #include "rung/harness/any_operator.hpp"
+#include "rung/ops/attention/shared/mask.hpp"
 
 namespace rung {
 namespace {
@@ -59,6 +60,14 @@ double bound_scale(double given, std::int64_t width) {
   return given;
 }
 
+std::int64_t bound_window(std::int64_t given, bool causal, std::int64_t keys) {
+  if (given < 0 || (given > 0 && !causal)) {
+    reject(op, fmt::format("window is {}; accepted: 0, for none, {}", given,
+                           causal ? "or more" : "or with causal the number of keys of a query"));
+  }
+  return window_among(given, keys);
+}
+
 }  // namespace
 
 RungList<AttentionBackward>& AttentionBackward::rungs() { return rung_list; }
@@ -81,15 +90,15 @@ void AttentionBackward::bind(Args& args) {
     require_dtype(name, options.key_lengths, "key_lengths", {DType::i32});
   }
   options.scale = bound_scale(options.scale, args.width());
+  options.window = bound_window(options.window, options.causal, args.keys());
 }
 
 double AttentionBackward::Args::visible_pairs() const {
-  const auto rows = static_cast<double>(queries());
-  const auto columns = static_cast<double>(keys());
-  if (!options.causal) return rows * columns;
-  // Only the last min(Sq, Sk) queries see keys: the last one Sk, each one before it one less.
-  const double seeing = std::fmin(rows, columns);
-  return seeing * columns - seeing * (seeing - 1) / 2;
+  return count_visible_pairs(queries(), keys(), options.causal, options.window);
+}
+
+std::int64_t AttentionBackward::Args::most_keys(std::int64_t adjacent) const {
+  return most_visible_keys(adjacent, keys(), options.window);
 }
 
 void attention_backward(Context& context, const ConstTensorRef& q, const ConstTensorRef& k,

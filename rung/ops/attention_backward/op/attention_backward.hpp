@@ -22,8 +22,9 @@ struct RUNG_API AttentionBackward {
   static constexpr std::string_view problem_help =
       "TYPE BxHxSxD[,options]: bf16 4x32x2048x128,causal   f16 8x32x1024x64,kv=8,keys=2048\n"
       "options: kv=N (heads of k and v; default H), keys=N (default S), dv=N (width of v and o;\n"
-      "         default D), scale=X (default 1/sqrt(D)), causal, lengths (other numbers of keys\n"
-      "         for each batch element), bshd (what is read is in memory as BxSxHxD), special\n"
+      "         default D), scale=X (default 1/sqrt(D)), causal, window=N (with causal: keys per\n"
+      "         query; default all), lengths (other numbers of keys for each batch element), bshd "
+      "(what is read is in memory as BxSxHxD), special\n"
       "         (values: NaN in keys that no query sees, and queries that see no key)";
 
   struct Call {
@@ -40,7 +41,8 @@ struct RUNG_API AttentionBackward {
     bool operator==(const Call&) const = default;
   };
 
-  /// Checked arguments. options.scale is the factor of the scores, never 0.
+  /// Checked arguments. options.scale is the factor of the scores, never 0; options.window is
+  /// below the number of keys, 0 if it hides none.
   struct Args : Call {
     [[nodiscard]] std::int64_t batch() const { return q.shape[0]; }
     [[nodiscard]] std::int64_t heads() const { return q.shape[1]; }
@@ -54,6 +56,8 @@ struct RUNG_API AttentionBackward {
     [[nodiscard]] bool has_lengths() const { return options.key_lengths.data != nullptr; }
     /// Returns the number of visible (query, key) pairs of one head, key_lengths ignored.
     [[nodiscard]] double visible_pairs() const;
+    /// Returns the most keys that any of `adjacent` adjacent queries see together.
+    [[nodiscard]] std::int64_t most_keys(std::int64_t adjacent) const;
   };
 
   static constexpr void operands(auto& call, auto&& visit) {

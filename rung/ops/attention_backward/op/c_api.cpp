@@ -10,10 +10,10 @@ using namespace rung::c_api;
 using C = rung_attention_backward_options;
 using Cpp = rung::AttentionBackwardOptions;
 
-constexpr auto table =
-    options_table<C, Cpp>("rung_attention_backward_options", field("scale", &C::scale, &Cpp::scale),
-                          field("causal", &C::causal, &Cpp::causal),
-                          field("key_lengths", &C::key_lengths, &Cpp::key_lengths));
+constexpr auto table = options_table<C, Cpp>(
+    "rung_attention_backward_options", field("scale", &C::scale, &Cpp::scale),
+    field("causal", &C::causal, &Cpp::causal), field("window", &C::window, &Cpp::window),
+    field("key_lengths", &C::key_lengths, &Cpp::key_lengths));
 
 }  // namespace
 

@@ -8,12 +8,11 @@
 
 #include "rung/core/rounding.hpp"
 #include "rung/harness/inputs.hpp"
-#include "rung/ops/attention_backward/op/attention_backward.hpp"
 #include "rung/ops/attention/shared/mask.hpp"
+#include "rung/ops/attention_backward/op/attention_backward.hpp"
 
 namespace rung {
 namespace {
-
 
 /// Roundoff of p and ds kept in the type of q, and their underflow threshold.
 struct KeptWeights {
@@ -56,11 +55,12 @@ class GradientReference {
         row_sums_(static_cast<std::size_t>(args.lse.size())) {}
 
   void query_row(std::int64_t b, std::int64_t h, std::int64_t i, double* value, double* bound) {
-    const std::int64_t seen = mask(b).visible(i);
+    const std::int64_t first = mask(b).first_key(i);
+    const std::int64_t end = mask(b).end_key(i);
     start(args_.width());
-    for (std::int64_t j = 0; j < seen; ++j) {
+    for (std::int64_t j = first; j < end; ++j) {
       const Pair pair = pair_at(b, h, i, j);
-      add(pair.ds, pair.error_of_ds, seen, k_.at(b).at(h / args_.group()).at(j));
+      add(pair.ds, pair.error_of_ds, end - first, k_.at(b).at(h / args_.group()).at(j));
     }
     finish(scale_, value, bound);
   }
@@ -99,16 +99,17 @@ class GradientReference {
     if (args_.has_lengths()) {
       length = key_length(args_.options.key_lengths.view<const std::int32_t, 1>()(b), length);
     }
-    return {args_.queries(), length, args_.options.causal};
+    return {args_.queries(), length, args_.options.causal, args_.options.window};
   }
 
   /// Calls f(h, i, number of terms) for every query i of every head h that sees key j.
   template <class F>
   void for_queries(std::int64_t b, std::int64_t g, std::int64_t j, const F& f) const {
     const std::int64_t first = mask(b).first_query(j);
-    const std::int64_t terms = args_.group() * (args_.queries() - first);
+    const std::int64_t end = mask(b).end_query(j);
+    const std::int64_t terms = args_.group() * (end - first);
     for (std::int64_t h = g * args_.group(); h < (g + 1) * args_.group(); ++h) {
-      for (std::int64_t i = first; i < args_.queries(); ++i) f(h, i, terms);
+      for (std::int64_t i = first; i < end; ++i) f(h, i, terms);
     }
   }
 
@@ -206,7 +207,9 @@ Cost AttentionBackward::cost(const Args& args) {
       batch * static_cast<double>(args.heads()) * static_cast<double>(args.queries());
   const double key_rows =
       batch * static_cast<double>(args.kv_heads()) * static_cast<double>(args.keys());
-  const double read = query_rows * (width + 2 * value_width) + key_rows * (width + value_width);
+  const double read_keys = batch * static_cast<double>(args.kv_heads()) *
+                           static_cast<double>(args.most_keys(args.queries()));
+  const double read = query_rows * (width + 2 * value_width) + read_keys * (width + value_width);
   const double written = (query_rows * width + key_rows * (width + value_width)) * size;
   return {
       .bytes = read * size + query_rows * static_cast<double>(size_of(args.lse.dtype)) + written,

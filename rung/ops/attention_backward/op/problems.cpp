@@ -15,12 +15,11 @@
 #include "rung/harness/any_operator.hpp"
 #include "rung/harness/problem_writer.hpp"
 #include "rung/ops/attention/attention.hpp"
-#include "rung/ops/attention_backward/op/attention_backward.hpp"
 #include "rung/ops/attention/shared/mask.hpp"
+#include "rung/ops/attention_backward/op/attention_backward.hpp"
 
 namespace rung {
 namespace {
-
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
@@ -45,6 +44,7 @@ std::int64_t stated_length(std::int64_t batch_element, std::int64_t keys) {
 struct ProblemShape {
   std::int64_t batch, heads, queries, width, kv_heads, keys, value_width;
   bool causal, lengths, bshd;
+  std::int64_t window;
 
   explicit ProblemShape(const Problem& problem)
       : batch(problem.extents[0]),
@@ -56,11 +56,13 @@ struct ProblemShape {
         value_width(problem.integer("dv", width, Problem::count)),
         causal(problem.has("causal")),
         lengths(problem.has("lengths")),
-        bshd(problem.has("bshd")) {}
+        bshd(problem.has("bshd")),
+        window(problem.integer("window", 0, Problem::count)) {}
 
   [[nodiscard]] KeyMask<std::int64_t> mask(std::int64_t batch_element) const {
     const auto stated = static_cast<std::int32_t>(stated_length(batch_element, keys));
-    return {queries, lengths ? key_length(stated, keys) : keys, causal};
+    return {queries, lengths ? key_length(stated, keys) : keys, causal,
+            causal ? window_among(window, keys) : 0};
   }
 };
 
@@ -112,8 +114,10 @@ ForwardResults forward_results(const AttentionBackward::Call& call, const Proble
       Tensor(call.q.dtype, {shape.batch, shape.heads, shape.queries, shape.value_width}),
       Tensor(call.q.dtype == DType::f64 ? DType::f64 : DType::f32,
              {shape.batch, shape.heads, shape.queries})};
-  AttentionOptions options{
-      .scale = call.options.scale, .causal = call.options.causal, .lse = results.lse};
+  AttentionOptions options{.scale = call.options.scale,
+                           .causal = call.options.causal,
+                           .window = call.options.window,
+                           .lse = results.lse};
   Tensor lengths;
   if (shape.lengths) {
     lengths = host("key_lengths");
@@ -140,7 +144,8 @@ bool has_heads_inside(const ConstTensorRef& tensor) {
 // Shapes as in training: prompts, grouped heads, Sk other than Sq, various widths.
 constexpr std::string_view survey_patterns[] = {
     "(bf16*3|f16*2|f32*2|f64) 1..8x1..32x1..4096x(64*2|128*3|96|256)(*2|,causal)",
-    "(bf16*3|f16*2|f32) 1..8x(8|16|32)x1..4096x(64|128*2),kv=(1|2|4|8)(*2|,causal)",
+    ("(bf16*3|f16*2|f32) 1..8x(8|16|32)x1..4096x(64|128*2),kv=(1|2|4|8)"
+     "(*4|,causal|,causal,window=1..4096)"),
     "(bf16*2|f16|f32*2|f64) 1..16x1..16x1..1024x1..256,keys=1..2048(*2|,causal)",
     "(bf16|f16|f32) 1..4x1..16x1..1024x1..256,dv=1..256",
 };
@@ -213,6 +218,23 @@ std::vector<Problem> AttentionBackward::check_problems(Backend backend) {
       "bf16 1x3x33x40,kv=1,causal,scale=0.05",  //
       "bf16 2x1x9x1,dv=1",                      //
   });
+  const std::vector<Problem> windows = Problem::parse_all({
+      "f32 1x2x9x8,causal,window=1",    // one key each: ds is 0
+      "f32 2x2x17x40,causal,window=5",  //
+      "f32 1x4x6x16,kv=1,keys=7,causal,window=3",
+      "f32 1x2x20x16,keys=9,causal,window=4,special",       // the first queries see no key
+      "f32 1x3x5x16,keys=90,causal,kv=1,window=8,special",  // most keys are seen by none
+      "f32 1x2x9x24,causal,window=100",                     // more than there are
+      "f32 5x2x12x16,keys=17,lengths,causal,window=6,special",
+      "f32 1x1x140x8,keys=150,causal,window=70",  // wider than a tile
+      "f64 1x2x20x24,keys=30,causal,window=7,special",
+      "f16 1x2x70x32,keys=80,causal,window=17,special",
+      "bf16 1x4x40x64,kv=2,causal,window=21",
+      "bf16 1x1x140x64,keys=150,causal,window=70,special",
+      "bf16 5x2x20x128,keys=40,lengths,causal,window=9,special",
+      "bf16 1x8x1x64,kv=2,keys=150,causal,window=30,special",
+  });
+  problems.insert(problems.end(), windows.begin(), windows.end());
   if (backend == Backend::simt) return problems;
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 1x2x257x64,causal",
@@ -225,6 +247,9 @@ std::vector<Problem> AttentionBackward::check_problems(Backend backend) {
       "bf16 1x1x260x256,causal",
       "bf16 5x2x150x64,keys=200,lengths,causal,special",
       "f64 1x2x130x64,causal",
+      "f32 1x2x40x32,kv=1,keys=1100,causal,window=300,special",
+      "f16 1x2x333x64,causal,window=65",
+      "bf16 1x2x300x128,kv=1,keys=350,causal,window=100,special",
   });
   problems.insert(problems.end(), larger.begin(), larger.end());
   return problems;
@@ -247,7 +272,8 @@ std::vector<Problem> AttentionBackward::bench_problems(Backend backend) {
 }
 
 AttentionBackward::Call AttentionBackward::make(const Problem& problem, Inputs& inputs) {
-  problem.expect(name, 4, {"kv", "keys", "dv", "scale", "causal", "lengths", "bshd", "special"});
+  problem.expect(name, 4,
+                 {"kv", "keys", "dv", "scale", "causal", "window", "lengths", "bshd", "special"});
   const ProblemShape shape(problem);
   const bool special = problem.has("special");
   const DType dtype = problem.dtype;
@@ -276,14 +302,13 @@ AttentionBackward::Call AttentionBackward::make(const Problem& problem, Inputs& 
   const auto key_maker = [&](std::int64_t columns) {
     return [=](std::int64_t index, double uniform) {
       const ElementPlace at(index, shape.kv_heads, shape.keys, columns, shape.bshd);
-      const bool seen = shape.mask(at.batch_element).first_query(at.row) < shape.queries;
-      return seen ? 4 * uniform - 2 : nan;
+      return shape.mask(at.batch_element).is_seen(at.row) ? 4 * uniform - 2 : nan;
     };
   };
   const auto query_maker = [&](std::int64_t columns) {
     return [=](std::int64_t index, double uniform) {
       const ElementPlace at(index, shape.heads, shape.queries, columns, shape.bshd);
-      return shape.mask(at.batch_element).visible(at.row) > 0 ? 4 * uniform - 2 : nan;
+      return shape.mask(at.batch_element).end_key(at.row) > 0 ? 4 * uniform - 2 : nan;
     };
   };
   const auto maker_if_special = [&](auto maker) {
@@ -305,6 +330,7 @@ AttentionBackward::Call AttentionBackward::make(const Problem& problem, Inputs& 
   }
   call.options.scale = problem.number("scale", 0);
   call.options.causal = shape.causal;
+  call.options.window = shape.window;
 
   // o and lse come from attention() unless that takes too long; the gradients are defined for any o
   // and lse.
@@ -322,7 +348,7 @@ AttentionBackward::Call AttentionBackward::make(const Problem& problem, Inputs& 
                  [=](std::int64_t index, double uniform) {
                    const ElementPlace at(index, shape.heads, shape.queries, shape.value_width,
                                          shape.bshd);
-                   if (special && shape.mask(at.batch_element).visible(at.row) == 0) return nan;
+                   if (special && shape.mask(at.batch_element).end_key(at.row) == 0) return nan;
                    if (results == nullptr) return 0.25 * (uniform - 0.5);
                    const std::int64_t row =
                        (at.batch_element * shape.heads + at.head) * shape.queries + at.row;
@@ -332,7 +358,8 @@ AttentionBackward::Call AttentionBackward::make(const Problem& problem, Inputs& 
       inputs.input("lse", dtype == DType::f64 ? DType::f64 : DType::f32,
                    {shape.batch, shape.heads, shape.queries}, [=](std::int64_t index, double) {
                      const ElementPlace at(index, shape.heads, shape.queries, 1, false);
-                     const std::int64_t seen = shape.mask(at.batch_element).visible(at.row);
+                     const auto mask = shape.mask(at.batch_element);
+                     const std::int64_t seen = mask.end_key(at.row) - mask.first_key(at.row);
                      if (special && seen == 0) return nan;
                      if (results != nullptr) return element_of(results->lse, index);
                      // Typical lse of standard normal scores.
@@ -356,6 +383,7 @@ Problem AttentionBackward::describe(const Call& call) {
       .integer("dv", call.v.shape[3], q[3])
       .number("scale", options.scale, 0)
       .flag("causal", options.causal)
+      .integer("window", options.window, 0)
       .flag("lengths", is_given(options.key_lengths))
       .flag("bshd", has_heads_inside(call.q) || has_heads_inside(call.k))
       .problem();
@@ -363,7 +391,7 @@ Problem AttentionBackward::describe(const Call& call) {
 
 std::span<const ArgumentSpec> AttentionBackward::arguments() {
   using Kind = ArgumentSpec::Kind;
-  static constexpr std::array<ArgumentSpec, 10> specs{{
+  static constexpr std::array<ArgumentSpec, 11> specs{{
       {"q", Kind::tensor, true, "queries, B x H x Sq x D"},
       {"k", Kind::tensor, true, "keys, B x Hk x Sk x D"},
       {"v", Kind::tensor, true, "values, B x Hk x Sk x Dv"},
@@ -374,6 +402,7 @@ std::span<const ArgumentSpec> AttentionBackward::arguments() {
       {"lengths", Kind::tensor, false, "i32: how many keys each batch element has"},
       {"scale", Kind::number, false, "factor of the scores; default 1/sqrt(D)"},
       {"causal", Kind::flag, false, "a query sees no key behind it; the last query all"},
+      {"window", Kind::number, false, "with causal: keys per query, the last ones; default all"},
   }};
   return specs;
 }
@@ -385,6 +414,7 @@ void AttentionBackward::invoke(Context& context, Invocation& call, Pick pick) {
   AttentionBackwardOptions options;
   options.scale = call.number("scale", 0);
   options.causal = call.has("causal");
+  options.window = call.integer(name, "window", 0, Problem::count);
   if (call.has("lengths")) options.key_lengths = call.tensors.at("lengths");
   const std::string_view of = call.text("of", "q");
   if (of != "q" && of != "k" && of != "v") {

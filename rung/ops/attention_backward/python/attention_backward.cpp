@@ -17,7 +17,8 @@ PyObject* run_attention_backward(Call& call) {
   Array dq = call.out("dq");
   Array dk = call.out("dk");
   Array dv = call.out("dv");
-  AttentionBackwardOptions options{.scale = call.real("scale"), .causal = call.flag()};
+  AttentionBackwardOptions options{
+      .scale = call.real("scale"), .causal = call.flag(), .window = call.integer("window")};
   const Array lengths = call.optional_in("key_lengths");
   options.key_lengths = lengths;
   dq.make_if_left_out(q);

@@ -17,12 +17,13 @@ typedef struct {
 } gradients;
 
 /* One head of k and v; query i sees the first seen[i] keys. */
-static void expect(const operands* x, double scale, const int* seen, gradients* g) {
+static void expect(const operands* x, double scale, const int* seen, int window, gradients* g) {
   for (int i = 0; i < ROWS * WIDTH; ++i) g->dq[i] = 0;
   for (int i = 0; i < KEYS * WIDTH; ++i) g->dk[i] = 0;
   for (int i = 0; i < KEYS * VALUES; ++i) g->dv[i] = 0;
   for (int row = 0; row < ROWS; ++row) {
-    for (int j = 0; j < seen[row % QUERIES]; ++j) {
+    const int end = seen[row % QUERIES];
+    for (int j = end > window ? end - window : 0; j < end; ++j) {
       double score = 0, difference = 0;
       for (int d = 0; d < WIDTH; ++d) score += (double)x->q[row * WIDTH + d] * x->k[j * WIDTH + d];
       for (int c = 0; c < VALUES; ++c) {
@@ -69,23 +70,33 @@ void check_attention_backward(rung_context* context) {
   for (int i = 0; i < ROWS; ++i) x.lse[i] = 2;
   CHECK(rung_attention_backward(context, &q, &k, &v, &o, &lse, &dout, &dq, &dk, &dv, NULL) ==
         RUNG_OK);
-  expect(&x, 1 / sqrt(WIDTH), all, &expected);
+  expect(&x, 1 / sqrt(WIDTH), all, KEYS, &expected);
   SAME(got.dq, expected.dq, ROWS * WIDTH, 1e-5);
   SAME(got.dk, expected.dk, KEYS * WIDTH, 1e-5);
   SAME(got.dv, expected.dv, KEYS * VALUES, 1e-5);
 
   rung_attention_backward_options options;
   CHECK(rung_attention_backward_options_init(&options, sizeof options) == RUNG_OK);
-  CHECK(options.scale == 0 && options.causal == 0 && options.key_lengths == NULL);
+  CHECK(options.scale == 0 && options.causal == 0 && options.window == 0);
+  CHECK(options.key_lengths == NULL);
   options.scale = 0.5;
   options.causal = 1;
   options.key_lengths = &lengths;
   CHECK(rung_attention_backward(context, &q, &k, &v, &o, &lse, &dout, &dq, &dk, &dv, &options) ==
         RUNG_OK);
-  expect(&x, 0.5, two, &expected);
+  expect(&x, 0.5, two, KEYS, &expected);
   SAME(got.dq, expected.dq, ROWS * WIDTH, 1e-5);
   SAME(got.dk, expected.dk, KEYS * WIDTH, 1e-5);
   SAME(got.dv, expected.dv, KEYS * VALUES, 1e-5);
+
+  options.window = 1;
+  CHECK(rung_attention_backward(context, &q, &k, &v, &o, &lse, &dout, &dq, &dk, &dv, &options) ==
+        RUNG_OK);
+  expect(&x, 0.5, two, 1, &expected);
+  SAME(got.dq, expected.dq, ROWS * WIDTH, 1e-5);
+  SAME(got.dk, expected.dk, KEYS * WIDTH, 1e-5);
+  SAME(got.dv, expected.dv, KEYS * VALUES, 1e-5);
+  options.window = 0;
 
   CHECK_OPTIONS(
       rung_attention_backward_options,

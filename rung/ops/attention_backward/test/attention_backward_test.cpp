@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rung/ops/attention/attention.hpp"
@@ -37,9 +39,9 @@ struct OwnedCall {
   std::vector<Accumulator<T>> lse;
 
   explicit OwnedCall(const GradientShape& of, bool causal = false,
-                     const ConstTensorRef& lengths = {})
+                     const ConstTensorRef& lengths = {}, std::int64_t window = 0)
       : shape(of),
-        options{.causal = causal, .key_lengths = lengths},
+        options{.causal = causal, .window = window, .key_lengths = lengths},
         q(values(of.q(), 1)),
         k(values(of.k(), 2)),
         v(values(of.v(), 3)),
@@ -60,6 +62,7 @@ struct OwnedCall {
     attention(context, tensor(q, shape.q()), tensor(k, shape.k()), tensor(v, shape.v()),
               tensor(o, shape.o()),
               {.causal = options.causal,
+               .window = options.window,
                .key_lengths = options.key_lengths,
                .lse = tensor(lse, shape.lse())});
   }
@@ -101,8 +104,9 @@ class AttentionBackwardOn : public OnBackend {
 
 TEST_P(AttentionBackwardOn, IsTheDerivativeOfAttention) {
   std::vector<std::int32_t> lengths{7, 4};
-  for (const bool causal : {false, true}) {
-    OwnedCall<double> call({.batch = 2}, causal, tensor(lengths, {2}));
+  for (const auto& [causal, window] :
+       {std::pair(false, 0), std::pair(true, 0), std::pair(true, 2)}) {
+    OwnedCall<double> call({.batch = 2}, causal, tensor(lengths, {2}), window);
     call.run(context);
     const auto check = [&](std::vector<double>& of, const std::vector<double>& gradient,
                            const char* name) {
@@ -121,6 +125,25 @@ TEST_P(AttentionBackwardOn, IsTheDerivativeOfAttention) {
     check(call.q, call.dq, "dq");
     check(call.k, call.dk, "dk");
     check(call.v, call.dv, "dv");
+  }
+}
+
+TEST_P(AttentionBackwardOn, AWindowOfAllKeysIsNone) {
+  OwnedCall<bf16> call({.queries = 70, .keys = 90, .width = 16, .value_width = 16}, true);
+  const auto bits = [](const std::vector<bf16>& of) {
+    std::vector<int> all(of.size());
+    std::transform(of.begin(), of.end(), all.begin(), [](bf16 x) { return x.bits; });
+    return all;
+  };
+  for (const auto pick : picks(call)) {
+    call.options.window = 0;
+    call.run(context, {pick});
+    const auto dq = bits(call.dq), dk = bits(call.dk), dv = bits(call.dv);
+    call.options.window = 90;
+    call.run(context, {pick});
+    EXPECT_EQ(bits(call.dq), dq) << pick;
+    EXPECT_EQ(bits(call.dk), dk) << pick;
+    EXPECT_EQ(bits(call.dv), dv) << pick;
   }
 }
 
@@ -234,7 +257,7 @@ TEST(AttentionBackwardCpu, AnyNumberOfThreadsGivesTheSameBits) {
       {.batch = 3, .heads = 1, .kv_heads = 1, .queries = 33, .keys = 700, .width = 40},
   };
   for (const GradientShape& shape : shapes) {
-    OwnedCall<float> call(shape, true);
+    OwnedCall<float> call(shape, true, {}, shape.batch == 1 ? 200 : 0);
     call.run(*std::make_unique<Context>(Context::cpu(1)));
     const auto dq = call.dq, dk = call.dk, dv = call.dv;
     for (const int threads : {2, 3, 7, 16}) {
@@ -270,6 +293,7 @@ TEST(AttentionBackward, WrongCallsAreNamed) {
   says("lse is f16", [](auto& c) { c.lse.dtype = DType::f16; });
   says("scale is -1", [](auto& c) { c.options.scale = -1; });
   says("scale is inf", [](auto& c) { c.options.scale = infinity; });
+  says("window is 2; accepted: 0, for none, or with causal", [](auto& c) { c.options.window = 2; });
   std::vector<std::int32_t> lengths(3);
   says("key_lengths is 3", [&](auto& c) { c.options.key_lengths = tensor(lengths, {3}); });
   says("overlap", [](auto& c) { c.dk.data = c.dv.data; });

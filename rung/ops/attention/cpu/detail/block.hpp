@@ -17,7 +17,7 @@ inline constexpr std::int64_t key_tile = 64;
 struct Block {
   std::int64_t b, g;
   std::int64_t first_row, rows;      // at most block_rows
-  std::int64_t first_key, last_key;  // clipped to the keys that exist and are visible
+  std::int64_t first_key, last_key;  // clipped to the visible keys
   /// Null: the range covers all keys, and o and lse are written. Else the destination of partial
   /// results, per row: Dv weighted sums, the maximum (times log2(e)) and the sum of exponentials.
   void* partial = nullptr;

@@ -22,6 +22,7 @@ struct Heads {
   View<const std::int32_t, 1> key_lengths;
   Sum scale;
   bool causal;
+  std::int64_t window;  // 0: none
   std::int64_t batch, heads, queries, keys, width, value_width, group;
 
   explicit Heads(const Attention::Args& args)
@@ -31,6 +32,7 @@ struct Heads {
         o(args.o.view<T, 4>()),
         scale(static_cast<Sum>(args.options.scale)),
         causal(args.options.causal),
+        window(args.options.window),
         batch(args.batch()),
         heads(args.heads()),
         queries(args.queries()),
@@ -42,13 +44,10 @@ struct Heads {
     if (args.has_lengths()) key_lengths = args.options.key_lengths.view<const std::int32_t, 1>();
   }
 
-  /// Returns the number of keys of batch element b; visible() returns how many of them query i
-  /// sees.
-  [[nodiscard]] std::int64_t length(std::int64_t b) const {
-    return key_lengths.data != nullptr ? key_length(key_lengths(b), keys) : keys;
-  }
-  [[nodiscard]] std::int64_t visible(std::int64_t b, std::int64_t i) const {
-    return KeyMask<std::int64_t>{queries, length(b), causal}.visible(i);
+  [[nodiscard]] KeyMask<std::int64_t> mask(std::int64_t b) const {
+    const std::int64_t length =
+        key_lengths.data != nullptr ? key_length(key_lengths(b), keys) : keys;
+    return {queries, length, causal, window};
   }
   void write_lse(std::int64_t b, std::int64_t h, std::int64_t i, Sum value) const {
     if (lse.data != nullptr) lse(b, h, i) = value;

@@ -28,7 +28,7 @@ __device__ __forceinline__ void write_log_sums(const QueryJob<T>& job, const Blo
 /// lane.
 template <int Width, class T, class Put>
 __device__ __forceinline__ void exact_row(const QueryJob<T>& job, int batch, int head, int query,
-                                          int visible, const Put& put) {
+                                          int first_key, int end_key, const Put& put) {
   constexpr int each = Width / warp_size;
   const Heads<T>& heads = job.heads;
   const int lane = lane_of_thread();
@@ -39,7 +39,7 @@ __device__ __forceinline__ void exact_row(const QueryJob<T>& job, int batch, int
   float max = no_score;
   float sum = 0;
   float total[each] = {};
-  for (int key = 0; key < visible; ++key) {
+  for (int key = first_key; key < end_key; ++key) {
     float score = 0;
 #pragma unroll 1
     for (int column = lane; column < job.width(); column += warp_size) {
@@ -85,7 +85,8 @@ __device__ __forceinline__ void repair_rows(const QueryJob<T>& job, const BlockQ
       const int row = group + 8 * i;
       if (first + row >= job.queries()) continue;
       exact_row<Width>(job, work.batch, work.head, first + row,
-                       job.visible(first + row, work.length),
+                       job.first_key(first + row, work.length),
+                       job.end_key(first + row, work.length),
                        [&](int column, float value) { put(row, column, value); });
     }
   }

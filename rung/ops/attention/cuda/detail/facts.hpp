@@ -31,12 +31,14 @@ inline Work tile_work(double blocks, int rows, int keys, double tiles, std::int6
 }
 
 /// Returns the facts of blocks that each own a tile of queries of one head. Under a causal mask,
-/// the last query of a block sees half a tile of rows more than the average.
+/// the last query of a block sees half a tile of rows more than the average; windows of a block
+/// begin one after the other, too.
 inline Work query_work(const Attention::Args& args, int rows, int keys, int width, int resident) {
   const auto queries = static_cast<double>(args.queries());
   const auto heads = static_cast<double>(args.batch() * args.heads());
   const double seen =
-      std::min(args.visible_pairs() / queries + rows / 2, static_cast<double>(args.keys()));
+      std::min(args.visible_pairs() / queries + (args.options.window > 0 ? rows : rows / 2),
+               static_cast<double>(args.most_keys(rows)));
   return tile_work(heads * std::ceil(queries / rows), rows, keys, std::ceil(seen / keys), 2 * width,
                    resident, path_of_width(width));
 }
@@ -46,7 +48,7 @@ inline Work query_work(const Attention::Args& args, int rows, int keys, int widt
 inline Work split_work(const Attention::Args& args, std::int64_t row_tiles, std::int64_t splits,
                        int rows, int keys, std::int64_t width, int resident) {
   const std::int64_t blocks = args.batch() * args.kv_heads() * row_tiles * splits;
-  const std::int64_t tiles = ceil_div(args.keys(), splits * keys);
+  const std::int64_t tiles = ceil_div(args.most_keys(args.queries_of(rows)), splits * keys);
   Work work = tile_work(static_cast<double>(blocks), rows, keys, static_cast<double>(tiles), width,
                         resident, args.q.dtype == DType::f64 ? "f64" : path_of_width(width / 2));
   work.launches = splits > 1 ? 2 : 1;

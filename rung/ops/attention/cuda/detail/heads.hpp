@@ -28,7 +28,8 @@ struct Heads {
   View<const std::int32_t, 1> key_lengths;  // no data: all Sk keys exist
   Sum scale;
   bool causal;
-  int group;  // heads of q per head of k and v
+  std::int64_t window;  // 0: none
+  int group;            // heads of q per head of k and v
 
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t batch() const { return q.shape[0]; }
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t heads() const { return q.shape[1]; }
@@ -42,10 +43,8 @@ struct Heads {
   [[nodiscard]] __device__ __forceinline__ std::int64_t length(std::int64_t b) const {
     return key_lengths.data != nullptr ? key_length(key_lengths(b), keys()) : keys();
   }
-  /// Returns the number of keys, counted from the first, that query i sees.
-  [[nodiscard]] __device__ __forceinline__ std::int64_t visible(std::int64_t b,
-                                                                std::int64_t i) const {
-    return KeyMask<std::int64_t>{queries(), length(b), causal}.visible(i);
+  [[nodiscard]] __device__ __forceinline__ KeyMask<std::int64_t> mask(std::int64_t b) const {
+    return {queries(), length(b), causal, window};
   }
   __device__ __forceinline__ void write_lse(std::int64_t b, std::int64_t h, std::int64_t i,
                                             Sum value) const {
@@ -90,6 +89,7 @@ Heads<T> heads_of(const Attention::Args& args) {
                  .key_lengths = {},
                  .scale = static_cast<Sum>(args.options.scale),
                  .causal = args.options.causal,
+                 .window = args.options.window,
                  .group = static_cast<int>(args.group())};
   if (args.has_lse()) heads.lse = args.options.lse.view<Sum, 3>();
   if (args.has_lengths()) {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 Softmax of rows whose scores come a tile of keys at a time,
+// SPDX-License-Identifier: Apache-2.0
 // Online softmax on accumulator registers of mma and wgmma (rung/device/tile/accumulator.hpp).
 #pragma once
 
@@ -10,14 +10,17 @@ namespace rung::attention_cuda::inline RUNG_TARGET {
 constexpr int warp_rows = 16;
 constexpr float no_score = -__builtin_huge_valf();
 
-/// Sets the scores of keys from visible[row] on to -infinity; the tile starts at key first_key.
+/// Sets the scores of all but the last `window` keys before end_key[row] to -infinity; the tile
+/// starts at key first_key.
 template <int Registers>
 __device__ __forceinline__ void hide_scores(float (&scores)[Registers], int first_key,
-                                            const int (&visible)[2]) {
+                                            const int (&end_key)[2], int window) {
   const int first = first_key + 2 * (lane_of_thread() % 4);
 #pragma unroll
   for (int i = 0; i < Registers; ++i) {
-    if (first + 8 * (i / 4) + i % 2 >= visible[accumulator_row(i)]) scores[i] = no_score;
+    const int key = first + 8 * (i / 4) + i % 2;
+    const int end = end_key[accumulator_row(i)];
+    if (key >= end || key < end - window) scores[i] = no_score;
   }
 }
 

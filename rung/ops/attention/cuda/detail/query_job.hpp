@@ -11,11 +11,16 @@
 
 namespace rung::attention_cuda::inline RUNG_TARGET {
 
-/// A block's queries of one head, and the number of keys they see.
+/// A block's queries of one head, and the keys they see.
 struct BlockQueries {
   int batch, head, first;
-  int length;   // keys of the batch element
-  int visible;  // keys that the block's last query sees
+  int length;              // keys of the batch element
+  int first_key, end_key;  // of the keys that any of them sees
+
+  /// Returns the number of tiles of `keys` keys, the first of which starts at first_key.
+  [[nodiscard]] __device__ __forceinline__ int tiles(int keys) const {
+    return (end_key - first_key + keys - 1) / keys;
+  }
 };
 
 /// Order of the query tiles. Heads are grouped in sections whose keys and values stay in L2; within
@@ -34,6 +39,7 @@ struct QueryJob {
   Heads<T> heads;
   QueryOrder order;
   float scale;  // factor of the scores, times log2(e)
+  int window;   // keys per query, at most; without a window more than there are
 
   [[nodiscard]] __device__ __forceinline__ int queries() const {
     return static_cast<int>(heads.queries());
@@ -47,10 +53,19 @@ struct QueryJob {
   [[nodiscard]] __device__ __forceinline__ int value_width() const {
     return static_cast<int>(heads.value_width());
   }
-  /// Returns the number of the `length` keys that a query sees.
-  [[nodiscard]] __device__ __forceinline__ int visible(int query, int length) const {
-    const KeyMask<std::int64_t> mask{queries(), length, heads.causal};
-    return static_cast<int>(mask.visible(query));
+  /// A query sees the keys [first_key(), end_key()) of `length` keys.
+  [[nodiscard]] __device__ __forceinline__ int end_key(int query, int length) const {
+    const KeyMask<std::int64_t> mask{queries(), length, heads.causal, 0};
+    return static_cast<int>(mask.end_key(query));
+  }
+  [[nodiscard]] __device__ __forceinline__ int first_key(int query, int length) const {
+    return max(end_key(query, length) - window, 0);
+  }
+  /// Returns whether one of `count` queries does not see all keys of a tile, given the first of
+  /// these queries' end_key().
+  [[nodiscard]] __device__ __forceinline__ bool needs_mask(int tile_key, int keys, int end_of_first,
+                                                           int count) const {
+    return tile_key + keys > end_of_first || tile_key < end_of_first + count - 1 - window;
   }
 
   /// Returns the queries of block `number`.
@@ -67,7 +82,8 @@ struct QueryJob {
     work.batch = head / query_heads;
     work.head = head % query_heads;
     work.length = static_cast<int>(heads.length(work.batch));
-    work.visible = visible(min(work.first + Rows, queries()) - 1, work.length);
+    work.first_key = first_key(work.first, work.length);
+    work.end_key = end_key(min(work.first + Rows, queries()) - 1, work.length);
     return work;
   }
 };
@@ -116,7 +132,9 @@ QueryJob<T> query_job(const Attention::Args& args, const Context& context, int r
           .order = {.tiles = static_cast<int>(ceil_div(args.queries(), rows)),
                     .heads = static_cast<int>(heads),
                     .section = static_cast<int>(smaller(section, heads))},
-          .scale = static_cast<float>(args.options.scale * 1.4426950408889634)};
+          .scale = static_cast<float>(args.options.scale * 1.4426950408889634),
+          .window = static_cast<int>(args.options.window > 0 ? args.options.window
+                                                             : 2 * max_tensor_size - 1)};
 }
 
 /// Calls f.template operator()<T, Width>() with the element type and the padded row width.

@@ -95,18 +95,21 @@ __global__ void __launch_bounds__(threads)
   const std::int64_t b = at / p.kv_heads();
   const std::int64_t first_row = std::int64_t{row_tile} * Rows;
   const std::int64_t last_row = smaller(first_row + Rows, cut.rows) - 1;
-  const std::int64_t all = p.visible(b, last_row / p.group);  // the last token sees the most keys
-  const std::int64_t begin = all * split / cut.splits;
-  const std::int64_t end = all * (split + 1) / cut.splits;
-  const int keys = static_cast<int>(end - begin);
+  const auto mask = p.mask(b);
+  const SplitKeys own(p, mask, first_row, last_row, split, cut.splits, 1);
+  const int keys = static_cast<int>(own.end - own.first);
   const int there = static_cast<int>(last_row - first_row) + 1;  // rows
 
-  int seen[Rows];  // number of this block's keys seen per row
+  int unseen[Rows];  // row r sees this block's keys [unseen[r], seen[r])
+  int seen[Rows];
+  const auto within = [&](std::int64_t key) {
+    return static_cast<int>(clamped(key - own.first, std::int64_t{0}, std::int64_t{keys}));
+  };
 #pragma unroll
   for (int r = 0; r < Rows; ++r) {
     const std::int64_t row = first_row + r;
-    const std::int64_t of_row = row < cut.rows ? p.visible(b, row / p.group) : 0;
-    seen[r] = static_cast<int>(clamped(of_row - begin, std::int64_t{0}, std::int64_t{keys}));
+    unseen[r] = within(mask.first_key(row / p.group));
+    seen[r] = row < cut.rows ? within(mask.end_key(row / p.group)) : 0;
   }
   for (int r = warp; r < Rows; r += warps) {
     const Row<T> row(p, b, g, r < there ? first_row + r : 0);
@@ -126,8 +129,8 @@ __global__ void __launch_bounds__(threads)
     maximum[r] = no_maximum<Sum>;
     sum[r] = 0;
   }
-  const T* k = keys == 0 ? nullptr : &p.k(b, g, begin, 0);
-  const T* v = keys == 0 ? nullptr : &p.v(b, g, begin, 0);
+  const T* k = keys == 0 ? nullptr : &p.k(b, g, own.first, 0);
+  const T* v = keys == 0 ? nullptr : &p.v(b, g, own.first, 0);
   // All lanes of a warp run the same number of iterations, because they take part in shuffles.
   for (int first = warp * warp_keys; first < keys; first += block_keys) {
     const int j = first + lane / key_lanes;
@@ -148,7 +151,7 @@ __global__ void __launch_bounds__(threads)
       for (int distance = 1; distance < key_lanes; distance *= 2) {
         score += shuffle_xor(score, distance);
       }
-      if (j >= seen[r]) continue;  // skip, not multiply by 0: v may be NaN
+      if (j < unseen[r] || j >= seen[r]) continue;  // skip, not multiply by 0: v may be NaN
       if (score > maximum[r]) {
         const Sum rescale = power_of_2((maximum[r] - score) * factor);
         maximum[r] = score;
@@ -222,10 +225,11 @@ SplitKvPlan plan_of(const Attention::Args& args, const Context& context) {
   const double items = static_cast<double>(args.batch()) * static_cast<double>(args.kv_heads()) *
                        static_cast<double>(plan.row_tiles);
   const double slots = blocks_per_sm * context.info().sms;
+  const std::int64_t keys = args.most_keys(args.queries_of(plan.rows));
   // Two waves amortize the start and end of blocks.
   const double wanted = __builtin_ceil(2 * slots / larger(items, 1.0));
   plan.splits = clamped(static_cast<std::int64_t>(wanted), std::int64_t{1},
-                        clamped(args.keys() / min_keys, std::int64_t{1}, max_splits));
+                        clamped(keys / min_keys, std::int64_t{1}, max_splits));
   return plan;
 }
 

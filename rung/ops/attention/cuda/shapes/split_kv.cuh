@@ -34,6 +34,21 @@ struct Row {
       : b(b), h(g * p.group + r % p.group), i(r / p.group) {}
 };
 
+/// A split's keys, [first, end), of those that the rows [first_row, last_row] of a tile see.
+struct SplitKeys {
+  std::int64_t first, end;
+  template <class T>
+  __device__ __forceinline__ SplitKeys(const Heads<T>& p, const KeyMask<std::int64_t>& mask,
+                                       std::int64_t first_row, std::int64_t last_row, int split,
+                                       int splits, int unit) {
+    const std::int64_t begin = mask.first_key(first_row / p.group);
+    const std::int64_t all = mask.end_key(last_row / p.group) - begin;
+    const std::int64_t units = ceil_div(all, unit);
+    first = begin + units * split / splits * unit;
+    end = begin + smaller(units * (split + 1) / splits * unit, all);
+  }
+};
+
 __device__ __forceinline__ float power_of_2(float z) { return ptx::fast_exp2(z); }
 __device__ __forceinline__ double power_of_2(double z) { return exp2(z); }
 /// Returns the larger value and drops a NaN, which the sum restores.

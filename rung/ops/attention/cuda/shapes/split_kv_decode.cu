@@ -47,7 +47,7 @@ DecodeSplitPlan plan_of(const Attention::Args& args, const Context& context) {
   const double slots = static_cast<double>(plan.resident) * context.info().sms;
   const double items = static_cast<double>(args.batch()) * static_cast<double>(args.kv_heads()) *
                        static_cast<double>(plan.row_tiles);
-  const std::int64_t tiles = ceil_div(args.keys(), key_tile);
+  const std::int64_t tiles = ceil_div(args.most_keys(args.queries_of(tile_rows)), key_tile);
   const double bytes =
       static_cast<double>(key_tile) * 2 * static_cast<double>(args.width() + args.value_width());
   const double parts = static_cast<double>(tile_rows) * 8 *

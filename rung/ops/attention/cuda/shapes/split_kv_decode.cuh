@@ -68,31 +68,36 @@ __device__ __forceinline__ void fetch(const Heads<T>& p, const T* k, const T* v,
   }
 }
 
+/// Returns the bits of the keys of 16 that precede key `end`.
+__device__ __forceinline__ unsigned bits_before(std::int64_t end) {
+  return (1u << static_cast<int>(clamped(end, std::int64_t{0}, std::int64_t{16}))) - 1;
+}
+
 /// Replaces infinities and NaN in a lane's fragment of V by 0 and sets o to NaN for queries that
 /// see such a key; queries that do not see it must not multiply it even by 0. The fragment holds
-/// keys 2 t, 2 t + 1, 2 t + 8 and 2 t + 9 (t = lane % 4) of column lane / 4. `seen` is relative to
-/// the first of the 16 keys.
+/// keys 2 t, 2 t + 1, 2 t + 8 and 2 t + 9 (t = lane % 4) of column lane / 4. Bit j of `seen` stands
+/// for key j of these 16.
 template <class T>
-__device__ __forceinline__ void hide_unseen(std::uint32_t (&v)[2], const int (&seen)[2],
+__device__ __forceinline__ void hide_unseen(std::uint32_t (&v)[2], const unsigned (&seen)[2],
                                             float (&o)[4]) {
   constexpr std::uint32_t exponent = std::is_same_v<T, f16> ? 0x7c00 : 0x7f80;
   const int t = lane_of_thread() % 4;
-  int first = 16;  // first key with a non-finite value
+  unsigned keys = 0;  // those with a non-finite value
 #pragma unroll
-  for (int at = 3; at >= 0; --at) {
+  for (int at = 0; at < 4; ++at) {
     const std::uint32_t bits = v[at / 2] >> at % 2 * 16 & exponent;
     if (bits != exponent) continue;
     v[at / 2] &= at % 2 == 0 ? 0xffff0000u : 0x0000ffffu;
-    first = 2 * t + at / 2 * 8 + at % 2;
+    keys |= 1u << (2 * t + at / 2 * 8 + at % 2);
   }
-  first = smaller(first, shuffle_xor(first, 1));
-  first = smaller(first, shuffle_xor(first, 2));
+  keys |= shuffle_xor(keys, 1);
+  keys |= shuffle_xor(keys, 2);
 #pragma unroll
   for (int column = 0; column < 2; ++column) {
-    const int of_column = shuffle(first, (2 * t + column) * 4);
+    const unsigned of_column = shuffle(keys, (2 * t + column) * 4);
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      if (of_column < seen[r]) o[2 * r + column] = std::numeric_limits<float>::quiet_NaN();
+      if ((of_column & seen[r]) != 0) o[2 * r + column] = std::numeric_limits<float>::quiet_NaN();
     }
   }
 }
@@ -104,18 +109,21 @@ struct WarpRows {
   std::uint32_t q[Width / 16][4];
   float o[Width / 8][4] = {};
   float maximum[2] = {no_maximum<float>, no_maximum<float>};
-  float sum[2] = {};  // over this lane's keys
+  float sum[2] = {};       // over this lane's keys
+  std::int64_t unseen[2];  // row r sees keys [unseen[r], seen[r])
   std::int64_t seen[2];
 
   __device__ __forceinline__ void load(const Heads<T>& p, std::int64_t b, std::int64_t g,
-                                       std::int64_t first_row, std::int64_t rows) {
+                                       const KeyMask<std::int64_t>& mask, std::int64_t first_row,
+                                       std::int64_t rows) {
     const int lane = lane_of_thread();
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const std::int64_t at = first_row + lane / 4 + 8 * r;
       const bool exists = at < rows;
       const Row<T> row(p, b, g, exists ? at : 0);
-      seen[r] = exists ? p.visible(b, row.i) : 0;
+      unseen[r] = mask.first_key(row.i);
+      seen[r] = exists ? mask.end_key(row.i) : 0;
       const T* const from = &p.q(b, row.h, row.i, 0);
 #pragma unroll
       for (int d = 0; d < Width / 16; ++d) {
@@ -160,7 +168,8 @@ struct WarpRows {
       for (int n = 0; n < 2 * Steps; ++n) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          if (j + n * 8 + lane % 4 * 2 + i % 2 >= seen[i / 2]) {
+          const std::int64_t key = j + n * 8 + lane % 4 * 2 + i % 2;
+          if (key < unseen[i / 2] || key >= seen[i / 2]) {
             scores[n][i] = -std::numeric_limits<float>::infinity();
           }
         }
@@ -209,9 +218,8 @@ struct WarpRows {
           pack_halves<T>(low[0], low[1]), pack_halves<T>(low[2], low[3]),
           pack_halves<T>(high[0], high[1]), pack_halves<T>(high[2], high[3])};
       const std::int64_t key = j + step * 16;
-      const int within[2] = {
-          static_cast<int>(clamped(seen[0] - key, std::int64_t{0}, std::int64_t{16})),
-          static_cast<int>(clamped(seen[1] - key, std::int64_t{0}, std::int64_t{16}))};
+      const unsigned within[2] = {bits_before(seen[0] - key) & ~bits_before(unseen[0] - key),
+                                  bits_before(seen[1] - key) & ~bits_before(unseen[1] - key)};
 #pragma unroll
       for (int n = 0; n < Width / 8; n += 2) {
         std::uint32_t words[4];
@@ -255,37 +263,35 @@ __global__ void __launch_bounds__(threads, Ring<Width>::blocks_per_sm)
   const std::int64_t tile_rows = RowWarps * warp_rows;
   const std::int64_t first_row = row_tile * tile_rows;
   const std::int64_t last_row = smaller(first_row + tile_rows, cut.rows) - 1;
-  const std::int64_t end = p.visible(b, last_row / p.group);  // the last token sees the most keys
-  const std::int64_t seen_by_first = p.visible(b, first_row / p.group);
-  const std::int64_t tiles = ceil_div(end, key_tile);
-  const std::int64_t first_tile = tiles * split / cut.splits;
-  const std::int64_t last_tile = tiles * (split + 1) / cut.splits;
-  const T* const k = end == 0 ? nullptr : &p.k(b, g, 0, 0);
-  const T* const v = end == 0 ? nullptr : &p.v(b, g, 0, 0);
+  const auto mask = p.mask(b);
+  const std::int64_t end_of_first = mask.end_key(first_row / p.group);
+  const std::int64_t first_of_last = mask.first_key(last_row / p.group);
+  const SplitKeys own(p, mask, first_row, last_row, split, cut.splits, key_tile);
+  const T* const k = own.end == 0 ? nullptr : &p.k(b, g, 0, 0);
+  const T* const v = own.end == 0 ? nullptr : &p.v(b, g, 0, 0);
 
 #pragma unroll
   for (int stage = 0; stage < stages - 1; ++stage) {
-    if (first_tile + stage < last_tile) {
-      fetch(p, k, v, (first_tile + stage) * key_tile, end, layout.stages[stage]);
-    }
+    const std::int64_t first = own.first + stage * key_tile;
+    if (first < own.end) fetch(p, k, v, first, own.end, layout.stages[stage]);
     ptx::async_commit();
   }
   WarpRows<T, Width> mine;
-  mine.load(p, b, g, first_row + warp % RowWarps * warp_rows, cut.rows);
+  mine.load(p, b, g, mask, first_row + warp % RowWarps * warp_rows, cut.rows);
   const float factor = p.scale * log2_e<float>;
   const int from = warp / RowWarps * warp_keys;
   int stage = 0;
-  for (std::int64_t tile = first_tile; tile < last_tile; ++tile) {
+  for (std::int64_t first = own.first; first < own.end; first += key_tile) {
     ptx::async_wait<stages - 2>();
     __syncthreads();  // the tile is complete and the previous one has been read
-    const std::int64_t next = tile + stages - 1;
+    const std::int64_t next = first + (stages - 1) * key_tile;
     const int free_stage = stage == 0 ? stages - 1 : stage - 1;
-    if (next < last_tile) fetch(p, k, v, next * key_tile, end, layout.stages[free_stage]);
+    if (next < own.end) fetch(p, k, v, next, own.end, layout.stages[free_stage]);
     ptx::async_commit();
-    const bool masked = (tile + 1) * key_tile > seen_by_first;
+    const bool masked = first + key_tile > end_of_first || first < first_of_last;
 #pragma unroll 1
     for (int key = from; key < from + warp_keys; key += 16 * steps) {
-      const std::int64_t j = tile * key_tile + key;
+      const std::int64_t j = first + key;
       if (masked) {
         mine.template add_keys<steps, true>(layout.stages[stage], key, j, factor);
       } else {

@@ -7,8 +7,8 @@
 
 #include "rung/core/dtype.hpp"
 #include "rung/core/view.hpp"
-#include "rung/ops/attention_backward/op/attention_backward.hpp"
 #include "rung/ops/attention/shared/mask.hpp"
+#include "rung/ops/attention_backward/op/attention_backward.hpp"
 
 namespace rung::attention_backward_cpu {
 
@@ -23,6 +23,7 @@ struct Gradients {
   View<const std::int32_t, 1> key_lengths;  // no data: all Sk keys exist
   Sum scale;
   bool causal;
+  std::int64_t window;  // 0: none
   std::int64_t batch, heads, kv_heads, queries, keys, width, value_width, group;
 
   explicit Gradients(const AttentionBackward::Args& args)
@@ -37,6 +38,7 @@ struct Gradients {
         dv(args.dv.view<T, 4>()),
         scale(static_cast<Sum>(args.options.scale)),
         causal(args.options.causal),
+        window(args.options.window),
         batch(args.batch()),
         heads(args.heads()),
         kv_heads(args.kv_heads()),
@@ -51,7 +53,7 @@ struct Gradients {
   [[nodiscard]] KeyMask<std::int64_t> mask(std::int64_t b) const {
     const std::int64_t length =
         key_lengths.data != nullptr ? key_length(key_lengths(b), keys) : keys;
-    return {queries, length, causal};
+    return {queries, length, causal, window};
   }
   /// Returns sum_c dout o of a query.
   [[nodiscard]] Sum row_sum(std::int64_t b, std::int64_t h, std::int64_t i) const {

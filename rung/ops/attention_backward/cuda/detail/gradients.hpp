@@ -11,11 +11,10 @@
 #include "rung/device/convert.hpp"
 #include "rung/device/device.hpp"
 #include "rung/device/ptx/thread.hpp"
-#include "rung/ops/attention_backward/op/attention_backward.hpp"
 #include "rung/ops/attention/shared/mask.hpp"
+#include "rung/ops/attention_backward/op/attention_backward.hpp"
 
 namespace rung::attention_backward_cuda::inline RUNG_TARGET {
-
 
 template <class T>
 struct Gradients {
@@ -27,7 +26,8 @@ struct Gradients {
   View<const std::int32_t, 1> key_lengths;  // no data: all Sk keys exist
   Sum scale;
   bool causal;
-  int group;  // heads of q per head of k and v
+  std::int64_t window;  // 0: none
+  int group;            // heads of q per head of k and v
 
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t batch() const { return q.shape[0]; }
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t heads() const { return q.shape[1]; }
@@ -41,7 +41,8 @@ struct Gradients {
   [[nodiscard]] __device__ __forceinline__ KeyMask<Index> mask(std::int64_t b) const {
     const std::int64_t length =
         key_lengths.data != nullptr ? key_length(key_lengths(b), keys()) : keys();
-    return {static_cast<Index>(queries()), static_cast<Index>(length), causal};
+    return {static_cast<Index>(queries()), static_cast<Index>(length), causal,
+            static_cast<Index>(window)};
   }
 };
 
@@ -76,6 +77,7 @@ Gradients<T> gradients_of(const AttentionBackward::Args& args) {
                          .key_lengths = {},
                          .scale = static_cast<Sum>(args.options.scale),
                          .causal = args.options.causal,
+                         .window = args.options.window,
                          .group = static_cast<int>(args.group())};
   if (args.has_lengths()) {
     gradients.key_lengths = args.options.key_lengths.view<const std::int32_t, 1>();
@@ -104,8 +106,12 @@ struct TwoPasses {
 };
 inline Work facts_of(const AttentionBackward::Args& args, const TwoPasses& passes) {
   const auto at_least_one = [](double x) { return x > 1 ? x : 1.0; };
-  const double seen = args.visible_pairs() / at_least_one(static_cast<double>(args.keys()));
-  const double tiles = __builtin_ceil(seen / passes.queries) * static_cast<double>(args.group());
+  // The windows of a block's keys begin one after the other.
+  const double seeing = args.visible_pairs() / at_least_one(static_cast<double>(args.keys())) +
+                        (args.options.window > 0 ? passes.keys - 1 : 0);
+  const double tiles =
+      __builtin_ceil(smaller(seeing, static_cast<double>(args.queries())) / passes.queries) *
+      static_cast<double>(args.group());
   const double blocks = static_cast<double>(args.batch() * args.kv_heads()) *
                         static_cast<double>(ceil_div(args.keys(), passes.keys));
   const bool has_queries = query_rows(args) > 0;

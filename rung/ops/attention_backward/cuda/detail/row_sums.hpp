@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(32 * rows_per_sum_block)
   const std::int64_t h = row / p.queries() % p.heads();
   const std::int64_t b = row / p.queries() / p.heads();
   const int lane = lane_of_thread();
-  const bool sees = p.mask(b).visible(i) > 0;
+  const bool sees = p.mask(b).end_key(i) > 0;
   Sum sum = 0;
   for (std::int64_t c = lane; sees && c < p.value_width(); c += warp_size) {
     sum += convert<Sum>(p.dout(b, h, i, c)) * convert<Sum>(p.o(b, h, i, c));
