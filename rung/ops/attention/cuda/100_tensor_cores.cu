@@ -118,8 +118,8 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 2)
   const int warp_row = static_cast<int>(threadIdx.x) / 32 * warp_rows;
   const int first_query = work.first + warp_row;
   const int query = first_query + lane_of_thread() / 4;
-  const int end_key[2] = {job.end_key(query, work.length), job.end_key(query + 8, work.length)};
-  const int end_of_first = job.end_key(first_query, work.length);
+  const int end_key = job.unclamped_end(query, work.length);
+  const int end_of_first = job.unclamped_end(first_query, work.length);
 
   RowSoftmax softmax;
   float sums[Width / 2] = {};
@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 2)
 
     const int first_key = work.first_key + tile * shape.keys;
     if (job.needs_mask(first_key, shape.keys, end_of_first, warp_rows)) {
-      hide_scores(scores, first_key, end_key, job.window);
+      hide_scores(scores, first_key, end_key, job.later_end(), job.window);
     }
     float factor[2];
     softmax.add_tile(scores, job.scale, factor);

@@ -96,8 +96,8 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
   const int group_row = thread / warpgroup * group_rows;
   const int row = thread / 32 * warp_rows;
   const int query = work.first + row + lane_of_thread() / 4;
-  const int end_key[2] = {job.end_key(query, work.length), job.end_key(query + 8, work.length)};
-  const int end_of_first = job.end_key(work.first + group_row, work.length);
+  const int end_key = job.unclamped_end(query, work.length);
+  const int end_of_first = job.unclamped_end(work.first + group_row, work.length);
 
   RowSoftmax softmax;
   float sums[Width / 2] = {};
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
     if (thread % 32 == 0) layout.ring_k.release(at.stage);
 
     if (job.needs_mask(first, shape.keys, end_of_first, group_rows)) {
-      hide_scores(scores, first, end_key, job.window);
+      hide_scores(scores, first, end_key, job.later_end(), job.window);
     }
     float factor[2];
     softmax.add_tile(scores, job.scale, factor);

@@ -183,8 +183,8 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
     const int group_row = warp / 4 * group_rows;
     const int row = warp * warp_rows;
     const int query = work.first + row + lane_of_thread() / 4;
-    const int end_key[2] = {job.end_key(query, work.length), job.end_key(query + 8, work.length)};
-    const int end_of_first = job.end_key(work.first + group_row, work.length);
+    const int end_key = job.unclamped_end(query, work.length);
+    const int end_of_first = job.unclamped_end(work.first + group_row, work.length);
     const int tiles = work.tiles(shape.keys);
     unsigned char* const q = layout.q[at_q.stage];
 
@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
     const auto soften = [&](int tile) {
       const int first = work.first_key + tile * shape.keys;
       if (job.needs_mask(first, shape.keys, end_of_first, group_rows)) {
-        hide_scores(scores, first, end_key, job.window);
+        hide_scores(scores, first, end_key, job.later_end(), job.window);
       }
       softmax.add_tile(scores, scale, factor);
     };

@@ -10,17 +10,19 @@ namespace rung::attention_cuda::inline RUNG_TARGET {
 constexpr int warp_rows = 16;
 constexpr float no_score = -__builtin_huge_valf();
 
-/// Sets the scores of all but the last `window` keys before end_key[row] to -infinity; the tile
-/// starts at key first_key.
+/// Sets the scores of all but the last `window` keys before an end to -infinity. The end of the
+/// lane's second row is `later` keys behind that of the first, and the tile starts at key
+/// first_key. One comparison finds hidden keys on both sides: those behind a row's last key are a
+/// negative number of keys before it, which is large as an unsigned number.
 template <int Registers>
-__device__ __forceinline__ void hide_scores(float (&scores)[Registers], int first_key,
-                                            const int (&end_key)[2], int window) {
+__device__ __forceinline__ void hide_scores(float (&scores)[Registers], int first_key, int end_key,
+                                            int later, int window) {
   const int first = first_key + 2 * (lane_of_thread() % 4);
 #pragma unroll
   for (int i = 0; i < Registers; ++i) {
-    const int key = first + 8 * (i / 4) + i % 2;
-    const int end = end_key[accumulator_row(i)];
-    if (key >= end || key < end - window) scores[i] = no_score;
+    const int end = accumulator_row(i) == 0 ? end_key : end_key + later;
+    const int before_last = end - 1 - (first + 8 * (i / 4) + i % 2);
+    if (static_cast<unsigned>(before_last) >= static_cast<unsigned>(window)) scores[i] = no_score;
   }
 }
 

@@ -53,16 +53,22 @@ struct QueryJob {
   [[nodiscard]] __device__ __forceinline__ int value_width() const {
     return static_cast<int>(heads.value_width());
   }
+  /// Returns where the keys of a query end, of `length` keys: below 0 for some queries that see no
+  /// key, and beyond the last key for queries that do not exist.
+  [[nodiscard]] __device__ __forceinline__ int unclamped_end(int query, int length) const {
+    return heads.causal ? query - queries() + 1 + length : length;
+  }
+  /// Returns how many keys later those of the query 8 rows below end.
+  [[nodiscard]] __device__ __forceinline__ int later_end() const { return heads.causal ? 8 : 0; }
   /// A query sees the keys [first_key(), end_key()) of `length` keys.
   [[nodiscard]] __device__ __forceinline__ int end_key(int query, int length) const {
-    const KeyMask<std::int64_t> mask{queries(), length, heads.causal, 0};
-    return static_cast<int>(mask.end_key(query));
+    return clamped(unclamped_end(query, length), 0, length);
   }
   [[nodiscard]] __device__ __forceinline__ int first_key(int query, int length) const {
     return max(end_key(query, length) - window, 0);
   }
   /// Returns whether one of `count` queries does not see all keys of a tile, given the first of
-  /// these queries' end_key().
+  /// these queries' unclamped_end().
   [[nodiscard]] __device__ __forceinline__ bool needs_mask(int tile_key, int keys, int end_of_first,
                                                            int count) const {
     return tile_key + keys > end_of_first || tile_key < end_of_first + count - 1 - window;

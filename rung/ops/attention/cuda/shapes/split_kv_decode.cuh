@@ -109,9 +109,8 @@ struct WarpRows {
   std::uint32_t q[Width / 16][4];
   float o[Width / 8][4] = {};
   float maximum[2] = {no_maximum<float>, no_maximum<float>};
-  float sum[2] = {};       // over this lane's keys
-  std::int64_t unseen[2];  // row r sees keys [unseen[r], seen[r])
-  std::int64_t seen[2];
+  float sum[2] = {};     // over this lane's keys
+  std::int64_t seen[2];  // where the keys that a row sees end
 
   __device__ __forceinline__ void load(const Heads<T>& p, std::int64_t b, std::int64_t g,
                                        const KeyMask<std::int64_t>& mask, std::int64_t first_row,
@@ -122,7 +121,6 @@ struct WarpRows {
       const std::int64_t at = first_row + lane / 4 + 8 * r;
       const bool exists = at < rows;
       const Row<T> row(p, b, g, exists ? at : 0);
-      unseen[r] = mask.first_key(row.i);
       seen[r] = exists ? mask.end_key(row.i) : 0;
       const T* const from = &p.q(b, row.h, row.i, 0);
 #pragma unroll
@@ -144,10 +142,11 @@ struct WarpRows {
   }
 
   /// Adds keys [from, from + 16 Steps) of a stage; key `from` has index `j` in the batch element.
-  /// `factor` scales scores to powers of 2. `Masked`: some rows do not see all of these keys.
+  /// `factor` scales scores to powers of 2. `Masked`: some rows do not see all of these keys, but
+  /// at most the last `window` keys before `seen`.
   template <int Steps, bool Masked>
   __device__ __forceinline__ void add_keys(const Stage<T, Width>& stage, int from, std::int64_t j,
-                                           float factor) {
+                                           float factor, std::int64_t window) {
     const int lane = lane_of_thread();
     float scores[2 * Steps][4] = {};
     // Rows of K are columns of the product: load two matrices of 8 keys for each of two groups of 8
@@ -169,7 +168,7 @@ struct WarpRows {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           const std::int64_t key = j + n * 8 + lane % 4 * 2 + i % 2;
-          if (key < unseen[i / 2] || key >= seen[i / 2]) {
+          if (key < seen[i / 2] - window || key >= seen[i / 2]) {
             scores[n][i] = -std::numeric_limits<float>::infinity();
           }
         }
@@ -218,8 +217,9 @@ struct WarpRows {
           pack_halves<T>(low[0], low[1]), pack_halves<T>(low[2], low[3]),
           pack_halves<T>(high[0], high[1]), pack_halves<T>(high[2], high[3])};
       const std::int64_t key = j + step * 16;
-      const unsigned within[2] = {bits_before(seen[0] - key) & ~bits_before(unseen[0] - key),
-                                  bits_before(seen[1] - key) & ~bits_before(unseen[1] - key)};
+      const unsigned within[2] = {
+          bits_before(seen[0] - key) & ~bits_before(seen[0] - window - key),
+          bits_before(seen[1] - key) & ~bits_before(seen[1] - window - key)};
 #pragma unroll
       for (int n = 0; n < Width / 8; n += 2) {
         std::uint32_t words[4];
@@ -279,6 +279,7 @@ __global__ void __launch_bounds__(threads, Ring<Width>::blocks_per_sm)
   WarpRows<T, Width> mine;
   mine.load(p, b, g, mask, first_row + warp % RowWarps * warp_rows, cut.rows);
   const float factor = p.scale * log2_e<float>;
+  const std::int64_t window = p.window > 0 ? p.window : p.keys();
   const int from = warp / RowWarps * warp_keys;
   int stage = 0;
   for (std::int64_t first = own.first; first < own.end; first += key_tile) {
@@ -293,9 +294,9 @@ __global__ void __launch_bounds__(threads, Ring<Width>::blocks_per_sm)
     for (int key = from; key < from + warp_keys; key += 16 * steps) {
       const std::int64_t j = first + key;
       if (masked) {
-        mine.template add_keys<steps, true>(layout.stages[stage], key, j, factor);
+        mine.template add_keys<steps, true>(layout.stages[stage], key, j, factor, window);
       } else {
-        mine.template add_keys<steps, false>(layout.stages[stage], key, j, factor);
+        mine.template add_keys<steps, false>(layout.stages[stage], key, j, factor, window);
       }
     }
     stage = stage == stages - 1 ? 0 : stage + 1;
