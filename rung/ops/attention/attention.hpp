@@ -42,8 +42,9 @@
 //            |error of lse| <= E + (n + 40) u + 4 u (|max s| + |lse|),  E = log sum_j w_j exp(e_j)
 //          plus one rounding to o's type; what underflows counts as zero.
 // Repeats  the same bits from run to run and for any number of threads.
-// Errors   Error(invalid_argument) for shapes, types, scale, window, aliasing; Error(unsupported) if
-//          no rung of the backend supports the arguments, with every rung's reason.
+// Errors   Error(invalid_argument) for shapes, types, scale, window, aliasing;
+//          Error(unsupported) if no rung of the backend supports the arguments, with every rung's
+//          reason.
 // Source   A. Vaswani and others, Attention is all you need, 2017; T. Dao, FlashAttention-2, 2023;
 //          J. Ainslie and others, GQA, 2023 (shared heads); A. Jiang and others, Mistral 7B, 2023
 //          (windows).

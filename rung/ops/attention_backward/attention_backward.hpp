@@ -44,8 +44,9 @@
 //            |error of dv| <= sum (E(p) + ((2 n + 40) u + r) p) |dout|,
 //          plus one rounding to the result's type; what underflows counts as zero.
 // Repeats  the same bits from run to run and for any number of threads: no floating-point atomics.
-// Errors   Error(invalid_argument) for shapes, types, scale, window, aliasing; Error(unsupported) if
-//          no rung of the backend supports the arguments, with every rung's reason.
+// Errors   Error(invalid_argument) for shapes, types, scale, window, aliasing;
+//          Error(unsupported) if no rung of the backend supports the arguments, with every rung's
+//          reason.
 // Source   T. Dao and others, FlashAttention, 2022; T. Dao, FlashAttention-2, 2023.
 #pragma once
 

@@ -22,8 +22,8 @@ def attention(q: Array, k: Array, v: Array, *, causal: bool = False, window: int
     q: B x H x Sq x D. k: B x Hk x Sk x D. v: B x Hk x Sk x Dv; Hk divides H. out: B x H x Sq x Dv, lse: B x H x Sq.
     All but lse of one type, float32, float64, float16 or bfloat16; lse is float32, float64 for float64. Memory in the
     order B x S x H x D is a matter of strides.
-    causal: query i of Sq sees the keys j <= i + L - Sq, L the number of keys; window, with causal: only the last so many
-    of them. scale: None stands for 1 / sqrt(D).
+    causal: query i of Sq sees the keys j <= i + L - Sq, L the number of keys; window, with causal: only the last so
+    many of them. scale: None stands for 1 / sqrt(D).
     key_lengths: B numbers, int32; how many keys each batch element has. A query that sees no key: 0, lse -infinity.
 
     Returns out, or (out, lse) with return_lse. Raises Error for types, shapes, scale and window that are not accepted,

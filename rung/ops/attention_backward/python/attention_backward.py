@@ -19,8 +19,8 @@ def attention_backward(q: Array, k: Array, v: Array, o: Array, lse: Any, dout: A
                        rung: str | None = None, context: Context | None = None) -> tuple[Array, Array, Array]:
     """Gradients of attention() with respect to q, k and v, from its results o and lse and the gradient dout of o.
 
-    q, k, v, causal, window, scale, key_lengths: as given to attention(). o, dout: B x H x Sq x Dv; lse: B x H x Sq, what
-    attention() returns with return_lse. All but lse and key_lengths of one type. dq, dk, dv: shaped as q, k and v;
+    q, k, v, causal, window, scale, key_lengths: as given to attention(). o, dout: B x H x Sq x Dv; lse: B x H x Sq,
+    what attention() returns with return_lse. All but lse and key_lengths of one type. dq, dk, dv: shaped as q, k and v;
     heads that share keys add up in dk and dv. A query that sees no key and a key that no query sees have zeros.
 
     Returns (dq, dk, dv). Raises Error for types, shapes, scale and window that are not accepted, and where a gradient
