@@ -54,6 +54,17 @@ inline std::vector<Problem> check_problems(Backend backend) {
       "f16 2x12x9x11,out=16,k=3,s=2,p=1,nhwc",             // channels not a multiple of 8
       "f32 3x1x20x21,out=6,k=5",                           // one channel
       "f32 1x3x16x15,out=33,k=5,s=2,p=2,nhwc",             //
+      "f32 1x1x5x70,out=9,k=3,s=2,p=1",                    // first layers: 1 to 4 channels
+      "f32 2x2x9x13,out=17,k=3,s=2",                       //
+      "f32 1x3x17x66,out=8,k=7,s=2,p=3",                   //
+      "f32 1x4x11x260,out=3,k=3,p=1",                      // strips of columns
+      "f32 1x3x6x9,out=5,k=2,s=1x2,p=5",                   // padding wider than the filter
+      "f32 1x3x7x8,out=9,k=1x11,s=3x1,p=0x5",              // windows of taps
+      "f32 1x2x6x40,out=6,k=4x13,s=2,p=1x6,nhwc",          //
+      "f32 1x3x40x10,out=16,k=5,p=2,nhwc",                 //
+      "f16 1x3x12x20,out=16,k=3,s=2,p=1,nhwc",             //
+      "bf16 2x3x16x24,out=12,k=7,s=2,p=3",                 //
+      "bf16 1x4x9x11,out=24,k=5x4,s=2,p=2,nhwc",           //
       "f32 2x6x7x9,k=3,p=1,g=6",                           // depthwise
       "f32 1x37x6x7,k=3,s=2,p=1,g=37,nhwc",                //
       "f32 3x3x25x10,k=5,p=2,g=3",                         //
