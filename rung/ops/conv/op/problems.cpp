@@ -90,6 +90,13 @@ std::vector<Problem> Conv::check_problems(Backend backend) {
       "f32 1x3x27x24,out=9,k=11,s=4,p=2",                    // more taps than a window slides over
       "f32 1x1x4x135,out=8,k=2x19,p=1x9,nhwc",               // more columns than a tile has
       "f32 1x3x16x15,out=33,k=5,s=2,p=2,nhwc",               //
+      "f16 2x3x15x18,out=33,k=7,s=2,p=3,bias,relu",          // first layers: 1 to 4 channels
+      "bf16 2x3x17x15,out=64,k=7,s=2,p=3,nhwc",              //
+      "bf16 1x1x9x270,out=17,k=3,s=2,p=1",                   // strips of columns
+      "f16 1x2x40x37,out=5,k=5,p=2,bias,gelu",               // bands of rows
+      "bf16 1x4x13x21,out=80,k=3x2,d=2x3,p=2x0,nhwc,bias",   // dilated, groups of filters
+      "f16 1x3x11x9,out=16,k=4,s=4,p=7",                     // padding wider than the filter
+      "bf16 3x3x12x16,out=32,k=3,s=1x3,p=1,nhwc,relu",       //
       "f32 6x3x5x6,out=4,k=3,p=1,bias",                      // more images than streams
       "f32 3x11x9x15,out=68,k=3,p=1,bias,relu",              // a wide tile, 8 does not divide C
       "f32 2x6x7x9,k=3,p=1,g=6",                             // depthwise
