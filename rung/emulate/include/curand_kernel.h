@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuRAND device interface: Philox4x32-10 (Salmon et al. 2011) and XORWOW (Marsaglia 2003) with
-// uniform, normal, log-normal and Poisson distributions; Sobol sequences. Distance between
-// sequences: 2^64 blocks of four numbers for Philox, 2^67 numbers for XORWOW.
+// cuRAND device interface: Philox4x32-10 (Salmon et al. 2011), XORWOW (Marsaglia 2003) and MRG32k3a
+// (L'Ecuyer 1999) with uniform, normal, log-normal and Poisson distributions; Sobol sequences.
+// Sequences are 2^64 blocks of four numbers apart for Philox, 2^67 numbers for XORWOW, 2^76 for
+// MRG32k3a.
 #pragma once
 
 #include "cuda_runtime.h"
+#include "rung_cuda/mrg32k3a.h"
 #include "rung_cuda/random_engines.h"
 #include "rung_cuda/sobol.h"
 

@@ -116,6 +116,11 @@ struct host_policy {};
 struct device_policy {
   cudaStream_t stream = nullptr;
   [[nodiscard]] device_policy on(cudaStream_t other) const { return {other}; }
+  /// Events and futures are ready when they are returned (thrust_async.h).
+  template <class... Events>
+  [[nodiscard]] device_policy after(Events&&...) const {
+    return *this;
+  }
 };
 inline constexpr host_policy host;
 inline constexpr host_policy seq;
