@@ -524,11 +524,10 @@ std::string macro_of_default_stream(const std::string& value) {
 NvccOptionKind nvcc_option_kind(std::string_view name) {
   const NvccOption* const option = find_option(name);
   if (option == nullptr) return {};
-  const bool has_effect = option->effect != Effect::nothing && option->effect != Effect::verbose &&
-                          option->effect != Effect::forward_unknown &&
-                          option->effect != Effect::architecture &&
-                          option->effect != Effect::default_stream &&
-                          option->effect != Effect::output_folder;
+  const bool has_effect =
+      option->effect != Effect::nothing && option->effect != Effect::verbose &&
+      option->effect != Effect::forward_unknown && option->effect != Effect::architecture &&
+      option->effect != Effect::default_stream && option->effect != Effect::output_folder;
   return {true, option->takes_value, has_effect};
 }
 

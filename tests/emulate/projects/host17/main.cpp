@@ -9,8 +9,8 @@
 
 #include "scale.h"
 
-#define EXPECT(call)                                                              \
-  do {                                                                            \
+#define EXPECT(call)                                                               \
+  do {                                                                             \
     if (static_cast<int>(call) != 0) return std::printf("line %d\n", __LINE__), 1; \
   } while (false)
 
