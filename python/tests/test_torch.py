@@ -88,6 +88,8 @@ def everything(x, w, image, filters):
     y = rung.torch.layer_norm(y, y.shape[-1])
     features = rung.torch.max_pool2d(rung.torch.conv2d(image, filters, padding=1), 2)
     loss = rung.torch.cross_entropy(y, torch.zeros(y.shape[0], dtype=torch.int64))
+    q = x.reshape(1, 2, 2, 6)
+    loss = loss + rung.torch.scaled_dot_product_attention(q, q, q, is_causal=True).square().sum()
     return loss + rung.torch.avg_pool2d(features, 2).sum() + rung.torch.gelu(y).sum()
 
 
@@ -183,7 +185,8 @@ def test_channels_last_stays(name):
     (lambda x: rung.torch.softmax(x, -1), [(0, 3)]), (lambda x: rung.torch.softmax(x, 0), [(0, 3)]),
     (rung.torch.gelu, [(2, 0)]), (lambda x, w: rung.torch.layer_norm(x, 3, w), [(0, 3), (3,)]),
     (rung.torch.linear, [(0, 3), (2, 3), (2,)]), (rung.torch.linear, [(2, 0), (3, 0), (3,)]),
-    (rung.torch.gemm, [(2, 0), (0, 3)]), (rung.torch.conv2d, [(0, 2, 4, 4), (3, 2, 3, 3), (3,)]),
+    (rung.torch.attention, [(2, 2, 0, 3), (2, 2, 4, 3), (2, 2, 4, 3)]),
+    (rung.torch.attention, [(2, 2, 4, 3), (2, 2, 0, 3), (2, 2, 0, 3)]), (rung.torch.gemm, [(2, 0), (0, 3)]), (rung.torch.conv2d, [(0, 2, 4, 4), (3, 2, 3, 3), (3,)]),
     (lambda x: rung.torch.max_pool2d(x, 2), [(0, 2, 4, 4)]), (lambda x: rung.torch.avg_pool2d(x, 2), [(2, 0, 4, 4)])])
 def test_empty_tensors(function, shapes):
     inputs = [torch.ones(shape, requires_grad=True) for shape in shapes]
@@ -211,6 +214,67 @@ def test_attention(causal):
         rung.torch.attention(q, k, v, causal=True, window=2),
         torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=(behind >= 0) & (behind < 2),
                                                          enable_gqa=True))
+
+
+@pytest.mark.parametrize("needed", [(0,), (1,), (2,), (0, 2), (1, 2)])
+def test_attention_gradients_of_some_tensors(needed):
+    ours, theirs, _ = CASES["attention_causal"]
+    inputs = tensors("attention_causal")
+    wanted = [inputs[at].requires_grad_() for at in needed]
+    for mine, other in zip(gradients(ours(*inputs), wanted), gradients(theirs(*inputs), wanted), strict=True):
+        torch.testing.assert_close(mine, other)
+    ours(*inputs).sum().backward()
+    assert [each.grad is not None for each in inputs] == [at in needed for at in range(3)]
+
+
+@pytest.mark.parametrize("layout", ["transposed", "second", "offset", "expanded"])
+def test_attention_takes_gradients_of_any_layout(layout):
+    ours, theirs, _ = CASES["attention"]
+    inputs = tensors("attention", gradient=True)
+    y = ours(*inputs)
+    given = laid_out(random(*y.shape, seed=5), layout)
+    for mine, other in zip(torch.autograd.grad(y, inputs, given), torch.autograd.grad(theirs(*inputs), inputs, given)):
+        torch.testing.assert_close(mine, other)
+
+
+def test_attention_in_half_precision():
+    inputs = tensors("attention_causal", torch.float16, gradient=True)
+    got, expected = (function(*inputs) for function in CASES["attention_causal"][:2])
+    torch.testing.assert_close(got, expected, rtol=5e-3, atol=5e-3)
+    for mine, other in zip(gradients(got, inputs), gradients(expected, inputs), strict=True):
+        assert mine.dtype == torch.float16
+        torch.testing.assert_close(mine, other, rtol=5e-3, atol=1e-2)
+
+
+def test_attention_saves_denominators_for_gradients_alone(monkeypatch):
+    given, forward = [], rung.attention
+    monkeypatch.setattr(rung, "attention", lambda *args, **options: given.append(options["lse"]) or
+                        forward(*args, **options))
+    inputs = tensors("attention", gradient=True)
+    ours = CASES["attention"][0]
+    with torch.no_grad():
+        ours(*inputs)
+    ours(*(each.detach() for each in inputs))
+    assert given == [None, None]
+    ours(*inputs)
+    assert given[2].shape == inputs[0].shape[:-1]
+    assert not torch.ops.rung.attention(*inputs, False, None, None, 0, True)[1].requires_grad
+
+
+def test_attention_under_func_grad_and_compiled_with_sizes_that_change():
+    ours, theirs, _ = CASES["attention_causal"]
+    inputs = tensors("attention_causal")
+    got, expected = (torch.func.grad(lambda *args: function(*args).square().sum(), (0, 1, 2))(*inputs)
+                     for function in (ours, theirs))
+    for mine, other in zip(got, expected, strict=True):
+        torch.testing.assert_close(mine, other)
+    compiled = torch.compile(ours, fullgraph=True, backend="aot_eager", dynamic=True)
+    for keys in (4, 6):
+        q, k, v = (random(2, 2, each, 3).requires_grad_() for each in (3, keys, keys))
+        y, expected = compiled(q, k, v), theirs(q, k, v)
+        torch.testing.assert_close(y, expected)
+        for mine, other in zip(gradients(y, (q, k, v)), gradients(expected, (q, k, v)), strict=True):
+            torch.testing.assert_close(mine, other)
 
 
 def test_out_is_written_and_returned():
@@ -301,11 +365,10 @@ def test_second_gradients_are_refused_where_there_are_none(name):
         torch.autograd.grad(result + first[0].square().sum(), inputs, allow_unused=True)
 
 
-def test_attention_has_no_gradient():
+def test_attention_refuses_a_gradient_without_its_denominators():
     q, k, v = attention_tensors()
-    y = rung.torch.attention(q.requires_grad_(), k, v)
-    with pytest.raises(NotImplementedError, match="rung::attention has no gradient yet"):
-        y.sum().backward()
+    with pytest.raises(ValueError, match="rung::attention: gradient is False, and q, k or v requires one"):
+        torch.ops.rung.attention(q.requires_grad_(), k, v, False, None, None, 0, False)
 
 
 def test_out_with_a_gradient_is_refused():

@@ -4,6 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import rung.torch as rt
 
@@ -29,6 +30,23 @@ def _cross_entropy(module, **options):
         shape = x.shape[:1] + x.shape[2:]
         return module.cross_entropy(x, labels(shape, x.shape[1], x.device), **options)
     return run
+
+
+def _lengths(k):
+    """Returns the numbers of keys of the batch elements: none for the first, 4 for the second; made as labels() are."""
+    return 4 * torch.arange(k.shape[0], dtype=torch.int32, device=k.device)
+
+
+def _attention(q, k, v, causal=False, scale=None, key_lengths=None):
+    """PyTorch's attention by matrix products, with rung's alignment of causal masks and its key lengths."""
+    lengths = torch.full_like(_lengths(k), k.shape[2]) if key_lengths is None else key_lengths
+    lengths = lengths.reshape(-1, 1, 1, 1)
+    row, column = (torch.arange(n, device=q.device) for n in (q.shape[2], k.shape[2]))
+    seen = column < lengths
+    if causal:
+        seen = seen & (column <= row[:, None] + lengths - q.shape[2])
+    with sdpa_kernel(SDPBackend.MATH):
+        return F.scaled_dot_product_attention(q, k, v, seen, scale=scale, enable_gqa=True)
 
 
 # name: (rung's function, PyTorch's function, shapes of their tensors)
@@ -61,6 +79,14 @@ CASES = {
     "gemm_shared": (lambda a, b: rt.gemm(a, b, transpose_a=True), lambda a, b: a.t() @ b, [(7, 4), (3, 7, 5)]),
     "gemm_transposed": (lambda a, b: rt.gemm(a, b, transpose_a=True, transpose_b=True), lambda a, b: a.t() @ b.t(),
                         [(7, 4), (5, 7)]),
+    "attention": (lambda q, k, v: rt.scaled_dot_product_attention(q, k, v, enable_gqa=True), _attention,
+                  [(2, 4, 5, 8), (2, 2, 7, 8), (2, 2, 7, 8)]),
+    "attention_causal": (lambda q, k, v: rt.attention(q, k, v, causal=True, scale=0.7),
+                         lambda q, k, v: _attention(q, k, v, causal=True, scale=0.7),
+                         [(2, 2, 3, 6), (2, 1, 5, 6), (2, 1, 5, 9)]),
+    "attention_lengths": (lambda q, k, v: rt.attention(q, k, v, causal=True, key_lengths=_lengths(k)),
+                          lambda q, k, v: _attention(q, k, v, causal=True, key_lengths=_lengths(k)),
+                          [(2, 2, 5, 3), (2, 2, 6, 3), (2, 2, 6, 2)]),
     "conv1d": (lambda x, w, b: rt.conv1d(x, w, b, 2, 1), lambda x, w, b: F.conv1d(x, w, b, 2, 1),
                [(2, 3, 9), (4, 3, 3), (4,)]),
     "conv2d": (lambda x, w, b: rt.conv2d(x, w, b, (2, 1), (1, 2), (1, 2), 2),
@@ -121,7 +147,11 @@ def operator_calls(device="cpu"):
     yield ops.gemm, (n(3, 4), n(4, 5), None, 1.0, False, False, "relu", "full")
     yield ops.gemm_out, (n(3, 4), n(4, 5), None, 1.0, False, False, "none", "full", n(3, 5))
     yield ops.linear, (r(2, 3, 4), r(5, 4), r(5), "none")
-    yield ops.attention, (*attention_tensors(torch.float32, device), True, None, None, 3)
+    q, k, v = attention_tensors(torch.float32, device)
+    counts = torch.tensor([3, 5], dtype=torch.int32, device=device)
+    yield ops.attention, (q, k, v, True, None, None, 3, False)
+    yield ops.attention, (*(each.clone().requires_grad_() for each in (q, k, v)), True, 0.5, counts, 2, True)
+    yield ops.attention_backward, (n(2, 4, 5, 8, seed=3), q, k, v, n(2, 4, 5, 8), n(2, 4, 5), False, None, counts, 0)
     window = [1, 1], [1, 0], [1, 1], 1
     for x in (r(2, 3, 5, 4), r(2, 3, 5, 4).detach().contiguous(memory_format=torch.channels_last).requires_grad_()):
         yield ops.conv, (x, r(4, 3, 2, 3), r(4), *window)

@@ -4,7 +4,7 @@ import math
 
 import rung
 import torch
-from rung.torch._library import define
+from rung.torch._library import define, once_differentiable
 
 _RESULTS = {torch.int8: torch.int32, torch.float8_e4m3fn: torch.bfloat16, torch.float8_e5m2: torch.bfloat16}
 
@@ -110,26 +110,53 @@ linear = define("linear(Tensor x, Tensor w, Tensor? bias, str activation) -> Ten
 
 # --- attention -----------------------------------------------------------------------------------------------------
 
-def _run_attention(q, k, v, causal, scale, key_lengths, window):
-    return rung.attention(q, k, v, causal=causal, window=window, scale=scale, key_lengths=key_lengths,
-                          out=_fake_attention(q, k, v, causal, scale, key_lengths, window))
+def _run_attention(q, k, v, causal, scale, key_lengths, window, gradient):
+    o, lse = _fake_attention(q, k, v, causal, scale, key_lengths, window, gradient)
+    rung.attention(q, k, v, causal=causal, window=window, scale=scale, key_lengths=key_lengths,
+                   lse=lse if gradient else None, out=o)
+    return o, lse
 
 
-def _fake_attention(q, k, v, causal, scale, key_lengths, window):
+def _fake_attention(q, k, v, causal, scale, key_lengths, window, gradient):
     if q.shape[-1:] == v.shape[-1:]:
-        return torch.empty_like(q)  # keeps the memory order of q's axes
-    return q.new_empty((*q.shape[:-1], *v.shape[-1:]))
+        o = torch.empty_like(q)  # keeps the memory order of q's axes
+    else:
+        o = q.new_empty((*q.shape[:-1], *v.shape[-1:]))
+    return o, q.new_empty(q.shape[:-1] if gradient else 0,
+                          dtype=torch.float64 if q.dtype == torch.float64 else torch.float32)
+
+
+def _run_attention_backward(do, q, k, v, o, lse, causal, scale, key_lengths, window):
+    dq, dk, dv = _fake_attention_backward(do, q, k, v)
+    return rung.attention_backward(q, k, v, o, lse, do, causal=causal, window=window, scale=scale,
+                                   key_lengths=key_lengths, dq=dq, dk=dk, dv=dv)
+
+
+def _fake_attention_backward(do, q, k, v, *_):
+    return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
 
 
 def _setup_attention(ctx, inputs, output):
-    pass
+    q, k, v, ctx.causal, ctx.scale, key_lengths, ctx.window, gradient = inputs
+    if not gradient:
+        raise ValueError("rung::attention: gradient is False, and q, k or v requires one; give True")
+    ctx.save_for_backward(q, k, v, *output, *(() if key_lengths is None else (key_lengths,)))
+    ctx.mark_non_differentiable(output[1])
+    ctx.set_materialize_grads(False)
 
 
-def _attention_gradient(ctx, do):
-    raise NotImplementedError("rung::attention has no gradient yet; call it within torch.no_grad(), or "
-                              "torch.nn.functional.scaled_dot_product_attention")
+@once_differentiable
+def _attention_gradient(ctx, do, _):
+    if do is None:
+        return None, None, None, None, None, None, None, None
+    *saved, lengths = (*ctx.saved_tensors, None)[:6]
+    each = _attention_backward(do, *saved, ctx.causal, ctx.scale, lengths, ctx.window)
+    return (*(d if needed else None for d, needed in zip(each, ctx.needs_input_grad)), None, None, None, None, None)
 
 
-attention = define("attention(Tensor q, Tensor k, Tensor v, bool causal, float? scale, Tensor? key_lengths, "
-                   "int window) -> Tensor",
+_OPTIONS = "bool causal, float? scale, Tensor? key_lengths, int window"
+_attention_backward = define(
+    f"attention_backward(Tensor do, Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse, {_OPTIONS})"
+    " -> (Tensor, Tensor, Tensor)", _run_attention_backward, _fake_attention_backward)
+attention = define(f"attention(Tensor q, Tensor k, Tensor v, {_OPTIONS}, bool gradient) -> (Tensor, Tensor)",
                    _run_attention, _fake_attention, _setup_attention, _attention_gradient)

@@ -229,13 +229,16 @@ def linear(input, weight, bias=None, *, activation="none"):
 
 
 def attention(q, k, v, *, causal=False, window=None, scale=None, key_lengths=None):
-    """softmax(scale q k^T) v for every head; arguments as of rung.attention(). Its gradient raises NotImplementedError.
+    """softmax(scale q k^T) v for every head; arguments as of rung.attention(). lse is saved only if q, k or v requires
+    a gradient, and is not returned. A backward pass computes the gradients of all three.
+
 
     >>> import torch, rung.torch
     >>> rung.torch.attention(torch.zeros(1, 1, 1, 4), torch.zeros(1, 1, 2, 4), torch.tensor([[[[1.0], [3.0]]]]))
     tensor([[[[2.]]]])
     """
-    return _products.attention(q, k, v, causal, scale, key_lengths, 0 if window is None else window)
+    return _products.attention(q, k, v, causal, scale, key_lengths, 0 if window is None else window,
+                               _needs_gradient(q, k, v))[0]
 
 
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
@@ -257,8 +260,8 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
                     "enable_gqa=True")
     if query.dim() == 3:
         of_batch = (each.unsqueeze(0) for each in (query, key, value))
-        return _products.attention(*of_batch, is_causal, scale, None, 0).squeeze(0)
-    return _products.attention(query, key, value, is_causal, scale, None, 0)
+        return attention(*of_batch, causal=is_causal, scale=scale).squeeze(0)
+    return attention(query, key, value, causal=is_causal, scale=scale)
 
 
 # --- images --------------------------------------------------------------------------------------------------------
