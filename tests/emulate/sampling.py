@@ -40,6 +40,30 @@ int main() {
   return 0;
 }
 """
+# 32 x 32 blocks of 16 x 16 threads, each of which writes an element of an image.
+IMAGE = """__global__ void sum(const float* in, float* out, int width, int height) {
+  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+  float sum = 0;
+  for (int k = 0; k < LENGTH; ++k) sum += in[k % 64 * width + x];
+  if (x < width && y < height) out[BODY] = sum;
+}
+int main() {
+  const int width = TARGET;
+  const size_t bytes = width * height * sizeof(float);
+  float *in, *out, *host = new float[width * height];
+  cudaMalloc(&in, bytes);
+  cudaMalloc(&out, bytes);
+  cudaMemset(in, 0, bytes);
+  for (int launch = 0; launch < LAUNCHES; ++launch) {
+    sum<<<dim3(width / 16, height / 16), dim3(16, 16)>>>(in, out, width, height);
+  }
+  cudaMemcpy(host, out, bytes, cudaMemcpyDeviceToHost);
+  delete[] host;
+  return 0;
+}
+"""
+IMAGES = {"image": "512, height = 512", "image_by_columns": "512, height = 512", "narrow": "519, height = 512",
+          "narrow_by_columns": "519, height = 512", "low": "512, height = 519"}
 REGULAR = "out[i] = last[threadIdx.x ^ 1];"
 UNCHECKED = re.compile(r"kernel sum: (?:.*; of those that were checked )?(\d+) of (\d+) blocks were checked; (\d+) "
                        r"that repeated them at other addresses ran unchecked \(--checks always checks all\)")
@@ -70,6 +94,12 @@ CASES = {
     "late": ({"BODY": REGULAR + " last[threadIdx.x ^ 32] = 0;"}, [], 66, ["race (shared)"], None),
     # Blocks that may communicate.
     "counter": ({"BODY": REGULAR + " if (threadIdx.x == 0) atomicAdd((int*)where, 0);"}, [], 0, [], False),
+    # Columns and rows of an image for which there are no threads.
+    "image": ({}, [], 0, [], True),
+    "image_by_columns": ({"BODY": "x * height + y"}, ["--threads", "2"], 0, [], True),
+    "narrow": ({}, [], 66, ["uninitialized (global)"], True),
+    "narrow_by_columns": ({"BODY": "x * height + y"}, ["--order", "reverse"], 66, ["uninitialized (global)"], True),
+    "low": ({}, [], 66, ["uninitialized (global)"], True),
 }
 
 
@@ -78,6 +108,9 @@ def wrong(rung, folder, name):
     macros, options, code, texts, left_out = CASES[name]
     values = {"BODY": REGULAR, "LENGTH": "200", "TARGET": "host[700 * 256 + 5]", "LAUNCHES": "1", **macros}
     source = PROGRAM
+    if name in IMAGES:
+        source = IMAGE
+        values.update({"BODY": "y * width + x", "TARGET": IMAGES[name], **macros})
     for macro, value in values.items():
         source = source.replace(macro, value)
     path = pathlib.Path(folder, name + ".cu")

@@ -2,9 +2,13 @@
 // Selects the blocks of a regular launch that are recorded.
 #include "rung/simt/record/block_sampling.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 #include "rung/simt/random.hpp"
+#include "rung/simt/record/registry.hpp"
 #include "rung/simt/record/session.hpp"
 
 namespace rung::simt::record {
@@ -18,11 +22,50 @@ constexpr std::size_t members_before_sampling = 8;
 /// One of this many groups of 2 x 2 x 2 blocks is always recorded.
 constexpr std::uint64_t groups_per_sample = 64;
 
+/// Limit of the runs kept per block.
+constexpr std::size_t max_runs = 4096;
+
+/// Sorts runs and joins those that touch.
+std::vector<WrittenRun> in_order(std::vector<WrittenRun> runs) {
+  const auto place = [](const WrittenRun& one) { return std::tie(one.region, one.begin, one.end); };
+  std::sort(runs.begin(), runs.end(),
+            [&](const WrittenRun& a, const WrittenRun& b) { return place(a) < place(b); });
+  std::size_t kept = 0;
+  for (const WrittenRun& one : runs) {
+    const bool joins =
+        kept != 0 && runs[kept - 1].region == one.region && one.begin <= runs[kept - 1].end;
+    if (joins) {
+      runs[kept - 1].end = std::max(runs[kept - 1].end, one.end);
+    } else {
+      runs[kept++] = one;
+    }
+  }
+  runs.resize(kept);
+  return runs;
+}
+
+bool are_alike(const std::vector<WrittenRun>& a, const std::vector<WrittenRun>& b) {
+  return std::equal(
+      a.begin(), a.end(), b.begin(), b.end(), [](const WrittenRun& one, const WrittenRun& other) {
+        return one.region == other.region && one.end - one.begin == other.end - other.begin;
+      });
+}
+
 std::uint64_t blocks_in(const dialect::dim3& extent) {
   return std::uint64_t{extent.x} * extent.y * extent.z;
 }
 
 }  // namespace
+
+void BlockFingerprint::add_written(Region* region, std::uint64_t begin, std::uint64_t end) {
+  if (!written.empty() && written.back().region == region && written.back().end == begin) {
+    written.back().end = end;
+  } else if (written.size() < max_runs) {
+    written.push_back({region, begin, end});
+  } else {
+    all_written = false;
+  }
+}
 
 BlockSampling::BlockSampling(const Launch& launch, bool allowed)
     : possible_(allowed && launch.unrecorded_entry != nullptr && launch.footprint == nullptr &&
@@ -95,6 +138,8 @@ bool BlockSampling::learn_slopes(const Position& block, std::uint64_t addresses)
       if (!is_inner(neighbor)) continue;
       const std::uint64_t there = found->second.addresses;
       slope_[axis] = behind ? there - addresses : addresses - there;
+      const std::vector<WrittenRun>& own = members_.at(linear(block)).runs;
+      learn_runs(axis, behind ? own : found->second.runs, behind ? found->second.runs : own);
       has_slope_[axis] = news = true;
       break;
     }
@@ -121,13 +166,71 @@ void BlockSampling::note(const dialect::uint3& index, const BlockFingerprint& bl
     first_ = position;
     first_did_ = block;
   }
+  const bool knew = is_known() && members_.size() > 1;
+  std::vector<WrittenRun> runs = in_order(block.written);
+  runs_fit_ &= block.all_written;
+  if (members_.empty()) runs_ = runs;
+  // Runs are compared once all slopes are known; before that they are kept.
+  if (knew) check_runs(position, runs);
+  members_.try_emplace(linear(position),
+                       Member{position, block.addresses, knew ? std::vector<WrittenRun>() : runs});
   bool fits = block.shape == first_did_.shape && block.requests == first_did_.requests;
   if (fits && learn_slopes(position, block.addresses)) {
     for (const auto& [number, one] : members_) fits &= is_affine(one.position, one.addresses);
   }
+  if (!knew && is_known()) {
+    for (auto& [number, one] : members_) check_runs(one.position, std::exchange(one.runs, {}));
+  }
   fits = fits && is_affine(position, block.addresses);
-  members_.try_emplace(linear(position), Member{position, block.addresses});
   if (!fits) give_up();
+}
+
+void BlockSampling::learn_runs(int axis, const std::vector<WrittenRun>& lower,
+                               const std::vector<WrittenRun>& upper) {
+  runs_fit_ &= are_alike(lower, runs_) && are_alike(upper, runs_);
+  if (!runs_fit_) return;
+  run_slopes_[axis].clear();
+  for (std::size_t i = 0; i < lower.size(); ++i) {
+    run_slopes_[axis].push_back(upper[i].begin - lower[i].begin);
+  }
+}
+
+std::uint64_t BlockSampling::run_shift(const Position& block, std::size_t i) const {
+  std::uint64_t shift = 0;
+  for (int axis = 0; axis < axes; ++axis) {
+    const std::uint64_t apart = block.at[axis] - first_.at[axis];
+    if (apart != 0 && i < run_slopes_[axis].size()) shift += apart * run_slopes_[axis][i];
+  }
+  return shift;
+}
+
+void BlockSampling::check_runs(const Position& block, const std::vector<WrittenRun>& runs) {
+  runs_fit_ = runs_fit_ && are_alike(runs, runs_);
+  for (std::size_t i = 0; runs_fit_ && i < runs.size(); ++i) {
+    runs_fit_ = runs[i].begin == runs_[i].begin + run_shift(block, i);
+  }
+}
+
+bool BlockSampling::mark_written() {
+  const std::lock_guard lock(mutex_);
+  if (!regular() || !runs_fit_ || !is_known()) return false;
+  const auto begin = [&](int axis) { return std::uint64_t{extent_[axis] == 1 ? 0u : 1u}; };
+  const auto end = [&](int axis) { return extent_[axis] == 1 ? 1 : extent_[axis] - 1; };
+  Position block{};
+  for (block.at[2] = begin(2); block.at[2] < end(2); ++block.at[2]) {
+    for (block.at[1] = begin(1); block.at[1] < end(1); ++block.at[1]) {
+      for (block.at[0] = begin(0); block.at[0] < end(0); ++block.at[0]) {
+        for (std::size_t i = 0; i < runs_.size(); ++i) {
+          const WrittenRun& run = runs_[i];
+          const std::uint64_t at = run.begin + run_shift(block, i);
+          const std::uint64_t bytes = run.end - run.begin;
+          const std::uint64_t room = run.region->memory.bytes;
+          if (at < room) run.region->initialized.set(at, std::min(bytes, room - at), true);
+        }
+      }
+    }
+  }
+  return true;
 }
 
 }  // namespace rung::simt::record

@@ -21,14 +21,26 @@
 
 namespace rung::simt::record {
 
-/// Fingerprint of a block: sums, which do not depend on the order of its warps.
+struct Region;
+
+/// Contiguous bytes of a region that a block has written: offsets of the first byte and past the
+/// last.
+struct WrittenRun {
+  Region* region = nullptr;
+  std::uint64_t begin = 0, end = 0;
+};
+
+/// Fingerprint of a block: sums, which are independent of the order of its warps.
 struct BlockFingerprint {
   std::uint64_t shape = 0;      // hash of its requests, without global addresses
   std::uint64_t addresses = 0;  // weighted sum of global addresses, modulo 2^64
   std::uint64_t requests = 0;
-};
+  std::vector<WrittenRun> written;  // in memory whose initialized bytes are tracked
+  bool all_written = true;          // false: more runs than are kept
 
-struct Region;
+  /// Adds bytes that the block has written.
+  void add_written(Region* region, std::uint64_t begin, std::uint64_t end);
+};
 
 /// Byte ranges that the recorded blocks of a launch have written, as [begin, end) offsets in each
 /// region.
@@ -64,6 +76,9 @@ class BlockSampling {
   void leave_out();
   /// Adds the fingerprint of a recorded block that has ended.
   void note(const dialect::uint3& index, const BlockFingerprint& block);
+  /// Marks the bytes that inner blocks have written as initialized, by the runs of recorded ones.
+  /// Returns false if the runs are not affine in the block index.
+  bool mark_written();
   /// Records all later blocks: the launch is not regular, or blocks may depend on each other.
   void give_up() { regular_.store(false, std::memory_order_relaxed); }
   [[nodiscard]] bool regular() const { return regular_.load(std::memory_order_relaxed); }
@@ -84,6 +99,12 @@ class BlockSampling {
   bool learn_slopes(const Position& block, std::uint64_t addresses);
   [[nodiscard]] bool is_affine(const Position& block, std::uint64_t addresses) const;
   [[nodiscard]] bool is_known() const;
+  /// Derives the distance between the runs of adjacent blocks along an axis.
+  void learn_runs(int axis, const std::vector<WrittenRun>& lower,
+                  const std::vector<WrittenRun>& upper);
+  /// Returns the offset of run i of a block from that of the first block.
+  [[nodiscard]] std::uint64_t run_shift(const Position& block, std::size_t i) const;
+  void check_runs(const Position& block, const std::vector<WrittenRun>& runs);
 
   const bool possible_;
   const std::uint64_t extent_[axes];
@@ -94,12 +115,18 @@ class BlockSampling {
   struct Member {
     Position position;
     std::uint64_t addresses;
+    std::vector<WrittenRun> runs;  // until the slopes are known
   };
   std::unordered_map<std::uint64_t, Member> members_;  // recorded inner blocks, by linear index
   Position first_{};                                   // position of the first recorded inner block
   BlockFingerprint first_did_;
   std::uint64_t slope_[axes] = {};
   bool has_slope_[axes] = {};
+  // Runs that the first block has written, sorted, and per axis the distance of each run from that
+  // of the adjacent block, modulo 2^64.
+  std::vector<WrittenRun> runs_;
+  std::vector<std::uint64_t> run_slopes_[axes];
+  bool runs_fit_ = true;
   std::uint64_t left_out_ = 0;
 };
 

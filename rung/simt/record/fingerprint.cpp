@@ -98,6 +98,19 @@ void Recorder::fingerprint(BlockRecord& block, WarpRecord& warp, const Request& 
   const std::uint64_t base = step.base - reinterpret_cast<std::uintptr_t>(region->begin());
   ranges_.add(region, base + (std::uint64_t{least} << step.log_size),
               base + ((std::uint64_t{most} + 1) << step.log_size));
+  if (!region->initialized) return;
+  const auto add = [&](std::uint64_t unit, std::uint64_t units) {
+    block.fingerprint.add_written(region, base + (unit << step.log_size),
+                                  base + ((unit + units) << step.log_size));
+  };
+  if (request.progression && request.stride == 1) {
+    add(first, warp_lanes);
+    return;
+  }
+  for_each_lane(request.lanes, [&](int lane) {
+    const auto shift = static_cast<std::uint32_t>(lane * request.stride);
+    add(request.progression ? first + shift : request.units[lane], 1);
+  });
 }
 
 }  // namespace rung::simt::record

@@ -119,7 +119,7 @@ void LaunchRecord::finish() {
   overlaps_.report(launch);
   if (launch.summary != nullptr) launch.summary->findings = findings_added() - findings_before_;
   if (const std::uint64_t left_out = sampling.left_out(); left_out != 0) {
-    ranges_.mark_initialized(!sampling.regular());
+    if (!sampling.mark_written()) ranges_.mark_initialized(!sampling.regular());
     if (launch.summary != nullptr) {
       launch.summary->blocks_left_out = left_out;
       // Extrapolated to all blocks.
