@@ -186,7 +186,8 @@ def test_channels_last_stays(name):
     (rung.torch.gelu, [(2, 0)]), (lambda x, w: rung.torch.layer_norm(x, 3, w), [(0, 3), (3,)]),
     (rung.torch.linear, [(0, 3), (2, 3), (2,)]), (rung.torch.linear, [(2, 0), (3, 0), (3,)]),
     (rung.torch.attention, [(2, 2, 0, 3), (2, 2, 4, 3), (2, 2, 4, 3)]),
-    (rung.torch.attention, [(2, 2, 4, 3), (2, 2, 0, 3), (2, 2, 0, 3)]), (rung.torch.gemm, [(2, 0), (0, 3)]), (rung.torch.conv2d, [(0, 2, 4, 4), (3, 2, 3, 3), (3,)]),
+    (rung.torch.attention, [(2, 2, 4, 3), (2, 2, 0, 3), (2, 2, 0, 3)]),
+    (rung.torch.gemm, [(2, 0), (0, 3)]), (rung.torch.conv2d, [(0, 2, 4, 4), (3, 2, 3, 3), (3,)]),
     (lambda x: rung.torch.max_pool2d(x, 2), [(0, 2, 4, 4)]), (lambda x: rung.torch.avg_pool2d(x, 2), [(2, 0, 4, 4)])])
 def test_empty_tensors(function, shapes):
     inputs = [torch.ones(shape, requires_grad=True) for shape in shapes]

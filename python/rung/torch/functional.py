@@ -229,8 +229,7 @@ def linear(input, weight, bias=None, *, activation="none"):
 
 
 def attention(q, k, v, *, causal=False, window=None, scale=None, key_lengths=None):
-    """softmax(scale q k^T) v for every head; arguments as of rung.attention(). lse is saved only if q, k or v requires
-    a gradient, and is not returned. A backward pass computes the gradients of all three.
+    """softmax(scale q k^T) v for every head; arguments as of rung.attention(), whose lse is not returned.
 
     >>> import torch, rung.torch
     >>> rung.torch.attention(torch.zeros(1, 1, 1, 4), torch.zeros(1, 1, 2, 4), torch.tensor([[[[1.0], [3.0]]]]))
