@@ -195,7 +195,7 @@ std::vector<Problem> Attention::check_problems(Backend backend) {
       "f64 1x2x19x40,keys=50,causal,window=11,lse",
       "f16 2x4x70x32,kv=2,causal,window=17",
       "f16 1x2x16x128,keys=200,causal,window=199",  // one key less for the last query of a warp
-      "bf16 1x1x64x64,keys=200,causal,window=199",  // and of a warpgroup
+      "bf16 2x1x64x64,keys=597,lengths,causal,window=199,special",  // and of a warpgroup
       "f16 1x1x100x256,keys=170,causal,window=33",
       "bf16 1x1x200x64,keys=210,causal,window=130,special",
       "bf16 1x2x150x128,keys=260,causal,window=80,lse,special",
