@@ -55,24 +55,24 @@ std::string other_backends_of(const std::vector<Refusal>& refusals, std::string_
 
 }  // namespace
 
-void throw_no_rung(std::string_view op, Backend backend, std::string_view asked,
+void throw_no_rung(std::string_view op, Backend backend, std::string_view requested,
                    std::vector<Refusal> refusals) {
-  const std::string elsewhere = other_backends_of(refusals, asked, backend);
+  const std::string elsewhere = other_backends_of(refusals, requested, backend);
   std::erase_if(refusals, [&](const Refusal& refusal) { return refusal.rung->backend != backend; });
   std::sort(refusals.begin(), refusals.end(),
             [](const Refusal& a, const Refusal& b) { return comes_before(*a.rung, *b.rung); });
   const std::string where = std::string(op) + " on " + to_string(backend);
-  if (!asked.empty()) {
-    const auto named = [&](const Refusal& refusal) { return refusal.rung->name == asked; };
+  if (!requested.empty()) {
+    const auto named = [&](const Refusal& refusal) { return refusal.rung->name == requested; };
     const auto found = std::find_if(refusals.begin(), refusals.end(), named);
     if (found != refusals.end() && found->why.empty()) {
       throw Error(ErrorCode::unsupported,
-                  where + ": '" + std::string(asked) +
+                  where + ": '" + std::string(requested) +
                       "' is a vendor's library, which only `rung bench`, `check` and `run` load; "
                       "accepted: a rung of rung's own");
     }
     if (found != refusals.end()) {
-      throw Error(ErrorCode::unsupported, where + ": rung '" + std::string(asked) +
+      throw Error(ErrorCode::unsupported, where + ": rung '" + std::string(requested) +
                                               "' does not take this call: " + found->why);
     }
     std::vector<std::string_view> known;
@@ -83,11 +83,11 @@ void throw_no_rung(std::string_view op, Backend backend, std::string_view asked,
       list += (list.empty() ? "" : ", ") + std::string(refusal.rung->name);
     }
     // The name of another backend's rung is not a misspelling.
-    throw Error(
-        ErrorCode::invalid_argument,
-        where + " has no rung '" + std::string(asked) + "'" +
-            (elsewhere.empty() ? did_you_mean(asked, known) : ", which is a rung on " + elsewhere) +
-            "; accepted: " + (list.empty() ? "none, it has no rung there" : list));
+    throw Error(ErrorCode::invalid_argument,
+                where + " has no rung '" + std::string(requested) + "'" +
+                    (elsewhere.empty() ? did_you_mean(requested, known)
+                                       : ", which is a rung on " + elsewhere) +
+                    "; accepted: " + (list.empty() ? "none, it has no rung there" : list));
   }
   std::string reasons;
   for (const Refusal& refusal : refusals) {

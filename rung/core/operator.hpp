@@ -275,7 +275,7 @@ struct Refusal {
   std::string why;
 };
 [[noreturn]] RUNG_API void throw_no_rung(std::string_view op, Backend backend,
-                                         std::string_view asked, std::vector<Refusal> refusals);
+                                         std::string_view requested, std::vector<Refusal> refusals);
 
 /// Throws the error of a failed choice. Separate from choose(), which then builds no strings.
 template <class Op>

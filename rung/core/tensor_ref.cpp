@@ -94,18 +94,18 @@ void check_inside(const ConstTensorRef& tensor, std::size_t count) {
                                                (needed == 1 ? " element" : " elements") + holds);
 }
 
-void throw_no_view(const ConstTensorRef& tensor, DType asked, int rank) {
+void throw_no_view(const ConstTensorRef& tensor, DType requested, int rank) {
   const std::string type(to_string(tensor.dtype));
   throw Error(ErrorCode::invalid_argument,
-              "view<T, N>: T is " + std::string(to_string(asked)) + " and N is " +
+              "view<T, N>: T is " + std::string(to_string(requested)) + " and N is " +
                   std::to_string(rank) + ", but the tensor is " + type + " of " +
                   axis_count(tensor.rank()) + " (" + to_string(tensor.shape) +
                   "); accepted: " + type + " and " + std::to_string(tensor.rank()));
 }
 
-void throw_no_data(const ConstTensorRef& tensor, DType asked) {
+void throw_no_data(const ConstTensorRef& tensor, DType requested) {
   const std::string type(to_string(tensor.dtype));
-  throw Error(ErrorCode::invalid_argument, "data<T>: T is " + std::string(to_string(asked)) +
+  throw Error(ErrorCode::invalid_argument, "data<T>: T is " + std::string(to_string(requested)) +
                                                ", but the tensor is " + type +
                                                "; accepted: " + type);
 }

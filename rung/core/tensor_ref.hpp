@@ -67,9 +67,9 @@ namespace detail {
 RUNG_API void check_consistent(const ConstTensorRef& tensor);
 /// Throws Error unless every element of the tensor is within the `count` elements from data on.
 RUNG_API void check_inside(const ConstTensorRef& tensor, std::size_t count);
-/// Throw the Error of view<T, rank>() or data<T>() for a T of DType `asked`.
-[[noreturn]] RUNG_API void throw_no_view(const ConstTensorRef& tensor, DType asked, int rank);
-[[noreturn]] RUNG_API void throw_no_data(const ConstTensorRef& tensor, DType asked);
+/// Throw the Error of view<T, rank>() or data<T>() for a T of DType `requested`.
+[[noreturn]] RUNG_API void throw_no_view(const ConstTensorRef& tensor, DType requested, int rank);
+[[noreturn]] RUNG_API void throw_no_data(const ConstTensorRef& tensor, DType requested);
 
 /// Returns true if elements of a DType may be read as T: their own type, an unsigned type of the
 /// same width (the bits), or a type without a DType, which is not checked.

@@ -44,16 +44,16 @@ const Presence& presence() {
 int attribute(cudaDeviceAttr which, int device) {
   int value = 0;
   check_cuda(cudaDeviceGetAttribute(&value, which, device),
-             "asking for an attribute of device " + std::to_string(device));
+             "querying an attribute of device " + std::to_string(device));
   return value;
 }
 
 DeviceInfo info(int device) {
   cudaDeviceProp properties{};
   check_cuda(cudaGetDeviceProperties(&properties, device),
-             "asking for the properties of device " + std::to_string(device));
+             "querying the properties of device " + std::to_string(device));
   int driver = 0;
-  check_cuda(cudaDriverGetVersion(&driver), "asking for the driver's version");
+  check_cuda(cudaDriverGetVersion(&driver), "querying the driver's version");
   // CUDA reports the clock in kHz and the bus width in bits; memory has double data rate.
   const double memory_clock = 1e3 * attribute(cudaDevAttrMemoryClockRate, device);
   const double bus = attribute(cudaDevAttrGlobalMemoryBusWidth, device) / 8.0;
@@ -99,9 +99,8 @@ void copy(int device, void* to, const void* from, std::size_t bytes) {
 
 void copy_on(int device, void* stream, void* to, const void* from, std::size_t bytes) {
   const CurrentDevice current(device);
-  check_cuda(
-      cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, static_cast<cudaStream_t>(stream)),
-      "copying " + std::to_string(bytes) + " bytes");
+  check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, static_cast<cudaStream_t>(stream)),
+             "copying " + std::to_string(bytes) + " bytes");
 }
 
 static_assert(relaxed_captures == cudaStreamCaptureModeRelaxed);

@@ -27,7 +27,7 @@ inline void check_cuda(cudaError_t status, const std::string& doing) {
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device) {
-    check_cuda(cudaGetDevice(&before_), "asking for the current device");
+    check_cuda(cudaGetDevice(&before_), "querying the current device");
     if (device == before_) return;
     check_cuda(cudaSetDevice(device), "making device " + std::to_string(device) + " current");
     changed_ = true;

@@ -123,8 +123,8 @@ std::string explained(const std::string& messages, const std::string& plain_mess
     if (type.empty() && speaks_of_rewriting(line)) continue;
     if (!told.insert(place).second) continue;
     if (line.find("launch_shape(") != std::string::npos) {
-      text += place + ": error: between <<< and >>> stand a grid and a block (dim3), then, where " +
-              "wanted, bytes of dynamic shared memory and a stream\n";
+      text += place + ": error: <<< >>> takes a grid and a block (dim3), optionally followed by " +
+              "bytes of dynamic shared memory and a stream\n";
       continue;
     }
     text += type.empty() ? line + "\n"

@@ -171,7 +171,7 @@ std::string draw(std::string_view pattern, std::string_view text, Random& random
       number.clear();
       at = end;
     } else if (c == ')' || c == '|' || c == '*') {
-      refuse(pattern, std::string("'") + c + "' stands outside of parentheses");
+      refuse(pattern, std::string("'") + c + "' is outside of parentheses");
     } else if (c == '.' && text.substr(at).starts_with("..")) {
       std::size_t end = at + 2;
       if (end < text.size() && text[end] == '-') ++end;

@@ -55,7 +55,7 @@ template <class T>
 T device_value(cl_device_id device, cl_device_info what) {
   T value{};
   check(runtime().get_device_info(device, what, sizeof(T), &value, nullptr),
-        "asking for a device's limits");
+        "querying a device's limits");
   return value;
 }
 
@@ -64,7 +64,7 @@ Limits limits_of(cl_device_id id) {
   std::vector<std::size_t> sides(axes);
   check(runtime().get_device_info(id, CL_DEVICE_MAX_WORK_ITEM_SIZES,
                                   sides.size() * sizeof(std::size_t), sides.data(), nullptr),
-        "asking for a device's limits");
+        "querying a device's limits");
   return {
       .group_items = device_value<std::size_t>(id, CL_DEVICE_MAX_WORK_GROUP_SIZE),
       .side_items = std::min(sides[0], sides[1]),
@@ -161,10 +161,10 @@ const FoundDevices& found_devices() {
 
 std::string device_text(cl_device_id device, cl_device_info what) {
   std::size_t length = 0;
-  check(runtime().get_device_info(device, what, 0, nullptr, &length), "asking for a device's name");
+  check(runtime().get_device_info(device, what, 0, nullptr, &length), "querying a device's name");
   std::string text(length, '\0');
   check(runtime().get_device_info(device, what, length, text.data(), nullptr),
-        "asking for a device's name");
+        "querying a device's name");
   return text.substr(0, text.find('\0'));
 }
 

@@ -14,7 +14,7 @@ namespace rung::workbench {
 std::string oversubscribed_text(int threads, const bench::Machine& machine) {
   if (threads <= machine.cores) return "";
   return wrapped(
-      fmt::format("{} were asked for on {}: rung's teams have no more of them than there are "
+      fmt::format("{} were requested on {}: rung's teams have no more of them than there are "
                   "cores, and a library's take turns, so that these times say nothing of a "
                   "machine that has the cores.",
                   count_of(threads, "thread"), count_of(machine.cores, "core")),

@@ -377,8 +377,8 @@ CommandSpec::Action setup(Parser app) {
       "data races, accesses out of bounds, reads of uninitialized memory, misused barriers and "
       "more are findings, printed on standard error with their lines and what to change. "
       "Sources are .cu and .cpp files, or a program that --build has linked. Options of nvcc may "
-      "stand among them: those that concern "
-      "chips alone (-arch=sm_90) do nothing. What follows -- is for the program. "
+      "appear among them; those that concern only the chip (-arch=sm_90) have no effect. What "
+      "follows -- is for the program. "
       "examples/cuda (installed in share/doc/rung) has small programs to try, right (histogram.cu) "
       "and with a planted bug each (histogram_bug.cu).");
   app.example("rung emulate saxpy.cu", "compile, run and check");

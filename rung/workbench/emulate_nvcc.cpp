@@ -77,7 +77,7 @@ CommandSpec::Action setup(Parser app) {
   app.example("RUNG_EMULATE=\"--exit-code 66\" ctest --test-dir build", "a finding fails its test");
   app.exit_codes({{exit_good, "good"},
                   {exit_usage, "the command line is wrong, or a source does not compile"},
-                  {exit_not_here, "something is asked for that the simulator does not support"}});
+                  {exit_not_here, "an option or feature is not supported by the simulator"}});
   return [app, shown] { return run_words(app.unread()); };
 }
 

@@ -81,7 +81,7 @@ class WordReader {
                               file.empty() ? "''" : printable(file),
                               source == words_.end()
                                   ? ""
-                                  : "; arguments for the program stand behind --: rung emulate " +
+                                  : "; arguments for the program follow --: rung emulate " +
                                         printable(*source) + " -- " + printable(file)));
     }
     sources_.files.push_back(as_path(file));

@@ -152,7 +152,7 @@ CommandSpec::Action setup(Parser app) {
   app.add_option("--fit", options->fit, "with --from: write them here").type_name("FILE");
   app.purpose(
       "Shows by which measured rates the library chooses among its kernels on this machine, how "
-      "well they fit, and, for an operator, the rates. A machine that nobody measured uses those "
+      "well they fit, and, for an operator, the rates. A machine without measurements uses those "
       "of the most similar one. `rung survey OP --fit FILE` measures and fits them anew.");
   app.example("rung rates", "which machine's, and how well they choose");
   app.example("rung rates softmax", "the rates of its kernels");

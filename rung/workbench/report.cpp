@@ -123,7 +123,7 @@ CommandSpec::Action setup(Parser app) {
       app.add_option("--into", options->into, "renew the tables of this document, or this picture")
           .type_name("FILE");
   app.add_option("--results", options->results,
-                 "the folder in which its markers' names lie; default: results")
+                 "the folder of the files that its markers name; default: results")
       .type_name("FOLDER");
   app.add_flag("--check", options->check, "with --into: only say whether it is up to date")
       .needs(into);
@@ -134,8 +134,9 @@ CommandSpec::Action setup(Parser app) {
       "  <!-- rung:table h200/gemm f32 4096x4096x4096 -->\n"
       "  <!-- rung:end -->\n"
       "Between them `rung report --into README.md` puts the tables of results/h200/gemm.json. "
-      "Behind the name may stand a problem, backend=B, threads=N, and rung=R for one table of that "
-      "rung over all problems; of a survey, worst. A * in the name stands for anything: "
+      "The name may be followed by a problem, backend=B, threads=N, and rung=R for one table of "
+      "that "
+      "rung over all problems; of a survey, worst. A * in the name matches anything: "
       "h200/*_survey makes one table of all surveys there.\n"
       "A document NAME.svg is a picture: its first line, <!-- rung:picture h200/gemm_ladder f32 "
       "4096x4096x4096 -->, says of what; surveys are drawn as points.");

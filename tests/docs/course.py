@@ -43,7 +43,7 @@ def explained(rung, figure):
         "sectors per store": lambda: counters["global_store_sectors_per_request"],
         "load requests": lambda: counters["global_load_requests"],
         "bytes moved": lambda: counters["global_bytes"],
-        "bytes asked by loads": lambda: sum_of(kernels, "global_load_bytes"),
+        "bytes requested by loads": lambda: sum_of(kernels, "global_load_bytes"),
         "bytes that must move": lambda: rung["compulsory"]["bytes"],
         "useful operations": lambda: rung["compulsory"]["operations"],
         "operations per byte that must move": lambda: roof["compulsory"]["operations_per_byte"],
@@ -118,7 +118,7 @@ def emulate(program, source, words, figures):
             sum(launch["warps"] for launch in kernel["each_launch"]),
             "load requests": lambda: kernel["totals"]["global_load_requests"],
             "global atomics": lambda: kernel["totals"]["atomic_bytes"] / 4,
-            "bytes asked by loads": lambda: kernel["totals"]["global_load_bytes"],
+            "bytes requested by loads": lambda: kernel["totals"]["global_load_bytes"],
             "sectors per store": lambda: kernel["global_store_sectors_per_request"],
             "sectors per load": lambda: kernel["global_load_sectors_per_request"],
         }[what]()

@@ -241,7 +241,7 @@ CASES = {
     "order": ("int main() {}\n", ["--order", "sideways"], 2,
               ["--order: given \"sideways\", accepted are forward, reverse, random, random:SEED and all"]),
     "no_folder": ("int main() {}\n", ["--json", "missing/x.json"], 2, ["no folder missing"]),
-    "argument": ("int main() {}\n", ["64"], 2, ["64", "stand behind --: rung emulate"]),
+    "argument": ("int main() {}\n", ["64"], 2, ["64", "follow --: rung emulate"]),
     "switch": ("int main() {}\n", ["--counters", "--counters=json"], 2,
                ["--counters: 'json' given; accepted: --counters alone, it takes no value (--json FILE writes JSON)"]),
     "opencl": ("int main() {}\n", ["other.cl"], 2, ["other.cl is OpenCL C"]),

@@ -75,10 +75,10 @@ TEST(BenchGaps, MoreThreadsThanCoresAreRemarkedOn) {
   const KnownMachine machine;
   const Outcome many = run_rung({"bench", "fake", "--backend", "cpu", "--rungs", "right", "--pairs",
                                  "1", "--threads", "4096"});
-  EXPECT_NE(many.out.find("4096 threads were asked for on "), std::string::npos) << many.out;
+  EXPECT_NE(many.out.find("4096 threads were requested on "), std::string::npos) << many.out;
   const Outcome one = run_rung(
       {"bench", "fake", "--backend", "cpu", "--rungs", "right", "--pairs", "1", "--threads", "1"});
-  EXPECT_EQ(one.out.find("were asked for on "), std::string::npos) << one.out;
+  EXPECT_EQ(one.out.find("were requested on "), std::string::npos) << one.out;
 }
 
 TEST(BenchGaps, ADeviceIsChosenOnABackendThatHasSeveral) {

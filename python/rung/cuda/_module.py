@@ -234,7 +234,7 @@ def _place(worker: _worker.Worker, file: str, line: int, message: str = "") -> P
 
 def _finding(worker: _worker.Worker, found: Dict[str, Any], raise_shared: str) -> Finding:
     data = dict(found)
-    refused = "the launch was refused and nobody asked for its error: "
+    refused = "the launch failed and the program never queried its error: "
     message = data["message"].replace(refused, "the launch was refused: ")
     message = re.sub(r"cudaFuncSetAttribute\(cudaFuncAttributeMaxDynamicSharedMemorySize\) raises it to (\d+)",
                      rf"{raise_shared} raises it, up to \1", message)

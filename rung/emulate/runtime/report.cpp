@@ -230,7 +230,7 @@ void note_refused_launch(const LaunchConfig& config, const std::string& why) {
   finding.kernel = config.name != nullptr ? config.name : "";
   finding.file = record::shown_path(config.place.file_name());
   finding.line = static_cast<int>(config.place.line());
-  finding.message = "the launch was refused and nobody asked for its error: " + why;
+  finding.message = "the launch failed and the program never queried its error: " + why;
   finding.advice = "check cudaGetLastError() after each launch";
   if (why.starts_with("a grid of 0x") || why.find("x0x") != std::string::npos) {
     finding.advice =
@@ -259,7 +259,7 @@ void ignored(cudaError_t error, const char* call, Place place) {
   finding.kind = Kind::api_call;
   finding.file = place.file_name();
   finding.line = static_cast<int>(place.line());
-  finding.message = std::string(call) + " failed and the program never asked for its error: " +
+  finding.message = std::string(call) + " failed and the program never queried its error: " +
                     cudaGetErrorString(error) + (why.empty() ? "" : ": " + why);
   finding.advice = "compare what each call of the runtime returns with cudaSuccess";
   if (const std::size_t kind = why.find("cudaMemcpy"); kind != std::string::npos) {
@@ -323,7 +323,7 @@ void report_unwritten_copy(const Allocation& memory, std::size_t bytes, const vo
   const record::Memory known = record::find_memory(memory.begin);
   Finding finding;
   finding.kind = Kind::uninitialized;
-  finding.message = "a copy to the host of " + std::to_string(bytes) + " bytes that nobody has " +
+  finding.message = "a copy to the host of " + std::to_string(bytes) + " bytes that were never " +
                     "written, of " + std::to_string(memory.bytes) + " bytes of " + known.name;
   finding.advice = "let the kernel write its results there, and check its launch for errors";
   set_place(finding, simt::source_line(static_cast<const char*>(code) - 1));

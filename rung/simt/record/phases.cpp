@@ -182,7 +182,7 @@ void Recorder::report_init(const Synchronizer& object, const Place& place) {
   finding.other_thread = finding.thread;
   finding.message =
       "an asynchronous copy is told to complete on an mbarrier of which it may not see the "
-      "initialization: no fence stands between";
+      "initialization: there is no fence between";
   finding.advice =
       "fence.mbarrier_init.release.cluster (or fence.proxy.async) behind mbarrier.init, in the "
       "same thread, and a barrier before other threads use it";

@@ -15,4 +15,4 @@ int main() {
   cudaDeviceSynchronize();
   return 0;
 }
-// says: never asked for its error
+// says: never queried its error

@@ -44,7 +44,7 @@ bool packs(const Elementwise::Args& args) {
 
 Support supports(const Elementwise::Args& args, const Context&) {
   return packs(args) ? supported
-                     : unsupported("takes packs of 16 bytes that lie aligned in every tensor");
+                     : unsupported("needs 16-byte packs that are aligned in every tensor");
 }
 
 void run(const Elementwise::Args& args, Context& context) {

@@ -122,7 +122,7 @@ Support supports(const Elementwise::Args& args, const Context& context) {
     there = has_kernel<T>;
   });
   if (!there) return unsupported("takes f16 and bf16 with one operand");
-  return fits ? supported : unsupported("takes a tile of 4 KiB that lies aligned in every tensor");
+  return fits ? supported : unsupported("needs 4 KiB tiles that are aligned in every tensor");
 }
 
 void run(const Elementwise::Args& args, Context& context) {

@@ -69,7 +69,7 @@ inline void check(cudaError_t status, const char* doing) {
 class ScopedDevice {
  public:
   explicit ScopedDevice(int device) {
-    check(cudaGetDevice(&before_), "asking for the current device");
+    check(cudaGetDevice(&before_), "querying the current device");
     check(cudaSetDevice(device), "making a device current");
   }
   ScopedDevice(const ScopedDevice&) = delete;

@@ -4,8 +4,8 @@
 // Kernels  generated at run time for the detected processor; DNNL_MAX_CPU_ISA is overridden.
 // Limits   f32, and bf16 and f16 if its kernels support them; no argmin and no argmax. Its
 //          comparisons do not keep NaN.
-#include "rung/ops/reduce/peers/call.hpp"
 #include "rung/peers/onednn.hpp"
+#include "rung/ops/reduce/peers/call.hpp"
 #include "rung/peers/thread_count.hpp"
 
 namespace rung {
@@ -53,7 +53,7 @@ bool prepare(const Reduce::Args& args, int threads) {
 Support supports(const Reduce::Args& args, const Context& context) {
   if (args.x.dtype == DType::f64) return unsupported("no f64");
   if (const Support plain = supports_plain(args); !plain) return plain;
-  if (shape_of(args).length == 1) return unsupported("one term: oneDNN asks for more");
+  if (shape_of(args).length == 1) return unsupported("one term: oneDNN requires more");
   return prepare(args, context.threads()) ? supported : unsupported("oneDNN has no such primitive");
 }
 

@@ -63,7 +63,7 @@ void check(cudaError_t status, const char* doing) {
 class ScopedDevice {
  public:
   explicit ScopedDevice(int device) {
-    check(cudaGetDevice(&before_), "asking for the current device");
+    check(cudaGetDevice(&before_), "querying the current device");
     check(cudaSetDevice(device), "making a device current");
   }
   ScopedDevice(const ScopedDevice&) = delete;
@@ -92,7 +92,7 @@ std::string about() {
   const ScopedDevice current(0);
   const std::scoped_lock lock(handles_mutex);
   int version = 0;  // 130100 is 13.1.0
-  check(cublas().version(handle_of(0), &version), "asking for the version");
+  check(cublas().version(handle_of(0), &version), "querying the version");
   return "cuBLAS " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) +
          "." + std::to_string(version % 100) + ", geam";
 }

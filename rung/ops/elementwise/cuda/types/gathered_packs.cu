@@ -151,7 +151,7 @@ Support supports(const Elementwise::Args& args, const Context&) {
   for (int i = 1; i <= args.arity(); ++i) {
     if (is_packed(args, i)) return supported;
   }
-  return unsupported("takes an operand that lies as z does, in order and alignment");
+  return unsupported("needs an operand with the order and alignment of z");
 }
 
 template <int All>
