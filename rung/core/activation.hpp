@@ -13,8 +13,8 @@
 
 namespace rung {
 
-/// Activation function. gelu is x Phi(x), computed by erfc: relative error at most u (16 + x^2) in
-/// f64; gelu(-infinity) = 0. NaN stays NaN.
+/// Activation function. gelu is x Phi(x), computed by erfc. With the unit roundoff u, its relative
+/// error in f64 is at most u (16 + x^2); gelu(-infinity) = 0. NaN stays NaN.
 enum class Activation : std::uint8_t { none, relu, gelu, sigmoid, tanh };
 
 /// Spelling of each activation in problems and on command lines.

@@ -3,8 +3,8 @@
 //
 // Axes of extent 1 are dropped, and adjacent axes are merged if every tensor can index them as one
 // axis: a contiguous tensor of any rank has one axis, a transposed matrix two. Kernels iterate over
-// the result by a linear index in C order. A reduction has two Collapsed, one of the kept and one
-// of the reduced axes; an operator along an axis has one, of the other axes (the rows).
+// the merged axes by a linear index in C order. A reduction has two Collapsed objects, for its kept
+// and its reduced axes; an operator along an axis has one, for the other axes (the rows).
 #pragma once
 
 #include <array>

@@ -221,8 +221,8 @@ void Context::set_tuning(Tuning tuning) {
                                                  "; accepted: off, remembered, first_call");
   }
   require_idle("set_tuning");
-  // On a GPU a captured graph may use the memos' memory, so each operator's last call keeps its
-  // kernel until a different call of that operator.
+  // On a GPU a captured graph may still use the memos' memory, so they are kept: the new setting
+  // applies to an operator only when a call differs from its last one.
   if (tuning != tuning_ && !pool().asynchronous()) forget();
   tuning_ = tuning;
 }
@@ -268,8 +268,8 @@ void Context::synchronize() { pool().api.synchronize(device_.index, stream_); }
 NominalRates nominal_rates(const Context& context) {
   const DeviceInfo& info = context.info();
   if (context.backend() == Backend::cpu) {
-    // Per core: about 2.5 GHz with two 512-bit or four 256-bit multiply-adds in flight, and a share
-    // of two to three memory channels.
+    // Per core: one 512-bit or two 256-bit f32 multiply-adds per cycle at about 2.5 GHz, and a
+    // share of the memory bandwidth.
     constexpr double operations_a_core = 80e9;
     constexpr double bytes_a_core = 10e9;
     return {bytes_a_core * context.threads(), operations_a_core * context.threads()};

@@ -56,8 +56,8 @@ struct DeviceApi {
   void* (*create_stream)(int device);
   void (*destroy_stream)(int device, void* stream) noexcept;
   void (*synchronize)(int device, void* stream);
-  /// Returns the index of a platform's device; throws Error if it does not exist. Null for backends
-  /// without platforms.
+  /// Returns the index, over the devices of all platforms, of a platform's device; throws Error if
+  /// it does not exist. Null for backends without platforms.
   int (*index_of)(int platform, int device) = nullptr;
   /// Returns true while work on the stream is being captured in a graph. Null if the backend has no
   /// graphs.

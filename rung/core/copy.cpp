@@ -21,8 +21,8 @@ struct Axis {
   std::int64_t to;
 };
 
-/// Returns the axes of more than one element, sorted by falling destination stride. Adjacent axes
-/// are merged if their strides allow it in both tensors.
+/// Returns the axes of more than one element, sorted by descending destination stride. Adjacent
+/// axes are merged if their strides allow it in both tensors.
 std::vector<Axis> merged_axes(const ConstTensorRef& from, const TensorRef& to) {
   std::vector<Axis> axes;
   for (int axis = 0; axis < to.rank(); ++axis) {

@@ -58,7 +58,7 @@ void name_processor(DeviceInfo& info) {
   info.name = "CPU";
   std::map<std::string, std::string, std::less<>> words;
   std::ifstream file("/proc/cpuinfo");
-  // One paragraph per core; all are alike, and the first is read.
+  // The file has one paragraph per core; all are alike, so only the first is read.
   for (std::string line; std::getline(file, line) && !line.empty();) {
     const std::size_t colon = line.find(": ");
     if (colon != std::string::npos) {

@@ -19,8 +19,8 @@ int usable_cores();
 /// Returns OMP_NUM_THREADS if it is set to a number, else the number of cores this process may use.
 int default_threads();
 
-/// Returns the bytes that can be allocated now without the system's killing a process for memory;
-/// 2^63 - 1 if the system does not report it.
+/// Returns the number of bytes that can be allocated and used now before the system would kill a
+/// process for lack of memory; 2^63 - 1 if the system does not report it.
 RUNG_API std::int64_t available_memory();
 
 /// Allocates page-aligned memory for a workspace; blocks of 2 MiB and more are aligned to 2 MiB and

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Zero-copy exchange of tensors with other libraries (PyTorch, JAX, CuPy, NumPy) by the DLPack
-// protocol. Its structures are declared in rung/core/dlpack_abi.hpp or in the project's own
+// protocol. Its structures are declared in rung/core/dlpack_abi.hpp and in DLPack's own header
 // <dlpack/dlpack.h>; a program may include either.
 //
-// Types    all of rung's; fp8 by the codes of DLPack 1.1. One lane.
+// Types    all of rung's element types, fp8 with the codes of DLPack 1.1; one lane per element.
 // Devices  CPU, CUDA, and CUDA's pinned host memory (a CPU tensor here).
-// Errors   Error(unsupported) for other types, lanes and devices, Error(invalid_argument) for
-//          malformed structures; a structure that is refused is not touched: its deleter is not
-//          called, and it stays the caller's.
+// Errors   Error(unsupported) for other types, lane counts and devices, Error(invalid_argument)
+//          for malformed structures. A rejected structure is not touched: its deleter is not
+//          called, and the caller still owns it.
 #pragma once
 
 #include "rung/core/export.hpp"

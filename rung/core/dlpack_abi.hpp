@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Binary interface of DLPack 1.1, as published by the DLPack project: structures and constants that
 // libraries exchange. (Debian's libdlpack-dev predates the versioned structure.) Defines nothing if
-// the project's own header was included before.
+// DLPack's own header was included before.
 #pragma once
 
 #if !defined(DLPACK_DLPACK_H_)

@@ -82,7 +82,8 @@ consteval auto why_not_elements() {
   }
 }
 
-/// Returns the reason for rejecting an argument of type R&&; void also for types without elements.
+/// Returns the reason for rejecting an argument of type R&&; void if it is accepted or if its type
+/// has no elements.
 template <class R, class Void>
 consteval auto why_not() {
   using Given = std::remove_cvref_t<R>;
@@ -120,7 +121,8 @@ consteval auto why_not() {
   }
 }
 
-/// Returns the reason for rejecting a pointer (or decayed array) that is passed with a DType.
+/// Returns the reason for rejecting a pointer (or decayed array) that is passed with a DType; void
+/// if there is none.
 template <class R, class Void>
 consteval auto why_not_typed() {
   using Given = std::decay_t<R>;

@@ -12,7 +12,7 @@ namespace {
 /// Integer for the product of an extent and a stride, which needs 127 bits.
 __extension__ typedef __int128 Wide;
 
-/// Throws for an invalid rank, as set by hand, which would exceed the bounds of `at`.
+/// Throws for a rank, set by hand, that exceeds the bounds of `at`.
 void check_rank(const Extents& extents) {
   if (extents.has_valid_rank()) return;
   throw Error(ErrorCode::invalid_argument, "rank is " + std::to_string(extents.rank) +
@@ -33,8 +33,8 @@ struct OverlapAxis {
 };
 
 /// Searches for integers |d_i| <= reach_i with sum d_i stride_i = target, not all zero unless
-/// `nonzero` is already true. Axes are sorted by falling stride, so that few d_i per axis leave a
-/// remainder within reach of the later axes. `budget_` bounds the search; if it is exhausted, the
+/// `nonzero` is already true. Axes are sorted by descending stride, so that few d_i per axis leave
+/// a remainder within reach of the later axes. `budget_` bounds the search; if it is exhausted, the
 /// result is true (an overlap), the safe answer.
 class OverlapSearch {
  public:
@@ -166,7 +166,7 @@ bool self_overlaps(const ConstTensorRef& tensor) {
     const std::int64_t stride = tensor.strides[axis];
     if (stride == 0) return true;
     if (stride == INT64_MIN) return true;  // |INT64_MIN| overflows; no tensor is this long
-    // Insertion sort by falling stride.
+    // Insertion sort by descending stride.
     const OverlapAxis found{stride < 0 ? -stride : stride, tensor.shape[axis] - 1};
     int place = count++;
     for (; place > 0 && axes[place - 1].stride < found.stride; --place) {

@@ -19,9 +19,9 @@ void require_extent(const LaunchShape& shape, const char* what, std::int64_t giv
                                      std::to_string(most) + " (" + describe(shape) + ")");
 }
 
-/// Throws if the cluster exceeds 16 blocks, the limit of an H100 and H200 (8 is portable across
-/// compute capability 9.0, and more blocks per cluster leave fewer resident), if the device has no
-/// clusters, or if the grid is not a multiple of the cluster.
+/// Throws if the cluster exceeds 16 blocks, the limit of an H100 and H200 (8 blocks are portable,
+/// and larger clusters leave fewer blocks resident), if the device has no clusters, or if the grid
+/// is not a multiple of the cluster.
 void check_cluster(const LaunchShape& shape, const Context& context) {
   constexpr std::int64_t max_blocks = 16;
   require_extent(shape, "cluster.x", shape.cluster.x, 1, max_blocks);

@@ -6,8 +6,8 @@
 //     visit(in(call.x, "x"), optional_in(call.bias, "bias"), out(call.y, "y").may_be("x"));
 //   }
 //
-// accepts a Call or its bound Args, const or not, and lists the same tensors of either. (A visitor
-// instead of a returned list, so that a repeated call builds no list.)
+// accepts a Call or its bound Args, const or not, and lists the same tensors of either. (It passes
+// them to a visitor instead of returning a list, so that a repeated call builds no list.)
 #pragma once
 
 #include <array>
@@ -96,9 +96,9 @@ using AnyOperand = Operand<const ConstTensorRef>;
 
 /// Throws unless each given operand describes a valid tensor (require_tensor()).
 RUNG_API void require_tensors(std::string_view op, std::span<const AnyOperand> operands);
-/// Throws unless each given operand is on the context's device (or in host memory, if
-/// `in_host_memory`, for any context), this build supports its device, and written operands do not
-/// overlap themselves.
+/// Throws unless this build supports the device of each given operand, each is on the context's
+/// device (not checked with `in_host_memory`, for operators whose operands are in host memory
+/// whatever the context), and no written operand overlaps itself.
 RUNG_API void require_usable(std::string_view op, std::span<const AnyOperand> operands,
                              const Context& context, bool in_host_memory);
 /// Throws if a written operand overlaps another, unless it may be identical to it and is.
@@ -158,7 +158,7 @@ void validate(const typename Op::Call& call, const Context& context) {
 }
 
 /// Returns whether the tensors of a call have the same axes as those of the last one and, if a data
-/// pointer has changed, the same alignment. Sets `moved` if one has.
+/// pointer has changed, the same alignment. Sets `moved` if a data pointer has changed.
 template <class Op>
 RUNG_ALWAYS_INLINE inline bool same_layouts(const auto& call, const typename Op::Call& last,
                                             bool& moved) {

@@ -10,9 +10,9 @@ namespace rung {
 
 const Context& comparison_context(const Context& context) {
   // With two threads, a single-threaded rung is preferred to a multithreaded one only if it takes
-  // less than half of the latter's time on one core. Calls on one thread lose less than a factor of
-  // two by this rule; calls on many threads lose only where the multithreaded rung is that much
-  // slower on one.
+  // less than half of the latter's time on one core. By this rule, calls on one thread lose less
+  // than a factor of two; calls on many threads lose only if the multithreaded rung takes more than
+  // twice as long on one core.
   constexpr int threads = 2;
   if (context.backend() != Backend::cpu || context.choice() == Choice::fastest ||
       context.threads() == threads) {

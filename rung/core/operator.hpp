@@ -108,8 +108,8 @@ struct RungInfo {
   /// Returns a peer's version and the kernels it selected ("OpenBLAS 0.3.21, SkylakeX"); may be
   /// null.
   std::string (*about)() = nullptr;
-  /// Returns whether a library or driver that the rung needs beyond its backend is present; null:
-  /// none.
+  /// Returns whether a library or driver that the rung needs beyond its backend is present;
+  /// null: it needs none.
   Support (*present)() = nullptr;
   RungKind kind = RungKind::step;
 };
@@ -260,7 +260,7 @@ struct NominalRates {
 };
 RUNG_API NominalRates nominal_rates(const Context& context);
 
-/// Nominal overhead of a launch on a GPU, among other launches of one stream.
+/// Nominal overhead of a launch on a GPU, in a sequence of launches on one stream.
 inline constexpr double launch_seconds = 4e-6;
 
 /// Returns the context for which rungs are compared in a call on `context`: on a CPU, unless
@@ -269,7 +269,7 @@ inline constexpr double launch_seconds = 4e-6;
 RUNG_API const Context& comparison_context(const Context& context);
 
 namespace detail {
-/// A rung, and the reason why it does not support the call; "" if not needed.
+/// A rung, and the reason why it does not support the call; "" if it was not queried.
 struct Refusal {
   const RungInfo* rung;
   std::string why;

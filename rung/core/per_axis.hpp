@@ -15,7 +15,7 @@ struct RUNG_API PerAxis {
   int at[most] = {};
 
   constexpr PerAxis() = default;
-  /// Makes a number for all axes: .stride = 2.
+  /// Makes one number that holds for all axes: .stride = 2.
   constexpr PerAxis(int all) : count(1), at{all} {}  // NOLINT: converts on purpose
   /// Makes a number per axis, in the image's order: {2, 1} for height and width, {4, 2, 1} for
   /// depth, height and width. One number holds for all. Throws Error(invalid_argument) for more

@@ -44,7 +44,8 @@ void require_choice(std::string_view op, Enum value, Enum last, std::string_view
 RUNG_API void require_here(std::string_view op, const ConstTensorRef& tensor, std::string_view name,
                            const Context& context);
 
-/// Throws for a tensor on the simulated GPU if this build has none, although it is in host memory.
+/// Throws for a tensor on the simulated GPU if this build has none, although its memory is host
+/// memory.
 RUNG_API void require_device_of_build(std::string_view op, const ConstTensorRef& tensor,
                                       std::string_view name);
 

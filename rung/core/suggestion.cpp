@@ -8,8 +8,8 @@
 namespace rung {
 namespace {
 
-/// Longest word that gets a suggestion: for a pasted file it would be chance, and cost its length
-/// squared.
+/// Longest word that gets a suggestion: for a whole file, pasted by mistake, a match would be
+/// chance, and the search takes time quadratic in the length.
 constexpr std::size_t max_length = 64;
 /// Shortest prefix that is completed: shorter ones match too many words.
 constexpr std::size_t min_prefix = 3;

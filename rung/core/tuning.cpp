@@ -234,7 +234,7 @@ std::vector<Contestant> race(ObservedCall& call, const std::vector<ObservedCall:
                              Scratch& scratch, Context& context) {
   constexpr int rounds = 5;
   constexpr double long_enough = 2e-4;  // seconds per timing, to amortize the clock and the launch
-  constexpr int most_calls = 32;        // in-place results change with each call
+  constexpr int most_calls = 32;        // in-place results drift with each call
   constexpr double budget = 0.25;       // seconds, for all rounds but the first
   constexpr double far_behind = 1.5;
   constexpr double slow = 0.1;  // seconds; longer first calls are not repeated
@@ -354,7 +354,8 @@ Tuned measure(ObservedCall& call, Context& context) {
   return choice;
 }
 
-/// Returns false after 1000 measurements of an operator, for programs whose calls never repeat.
+/// Returns false after 1000 measurements of an operator: bounds the time that programs lose whose
+/// calls never repeat.
 bool may_measure_more(std::string_view op) {
   constexpr int most = 1000;
   static std::mutex guard;

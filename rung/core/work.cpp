@@ -17,7 +17,7 @@ std::string_view to_string(RateTerm term) {
 
 namespace {
 
-/// Capacity of a core's private caches, and of the caches shared by cores, on common CPUs. They
+/// Capacity of a core's private caches, and of the cache that cores share, on common CPUs. They
 /// only select the level that holds the operands, so a factor of two matters little.
 constexpr double near_bytes = 1 << 20;
 constexpr double middle_bytes = 16 << 20;
@@ -68,10 +68,10 @@ Prediction predict(const WorkTerms& terms, const Rates& rates, Backend backend) 
   one.issue = part(RateTerm::block) + part(RateTerm::step);
   double busy;
   if (backend == Backend::cpu) {
-    // A core mostly serializes them.
+    // A core executes the four parts mostly one after another.
     busy = one.memory + one.arithmetic + one.waiting + one.issue;
   } else {
-    // An SM overlaps them: the fourth root of the sum of fourth powers.
+    // An SM overlaps the four parts: the fourth root of the sum of fourth powers.
     const auto fourth = [](double seconds) { return seconds * seconds * (seconds * seconds); };
     busy = std::sqrt(std::sqrt(fourth(one.memory) + fourth(one.arithmetic) + fourth(one.waiting) +
                                fourth(one.issue)));

@@ -164,8 +164,8 @@ HWY_INLINE ScaledExp<V> scaled_exp(D d, V x) {
   return {hn::BitCast(d, bits), hn::Mul(r, hn::MulAdd(q, r, hn::Set(d, T(factor))))};
 }
 
-/// Returns 2^power value, with correct infinities and subnormal numbers. Propagates NaN in `value`;
-/// on AVX-512, which has an instruction, also in `power`.
+/// Returns 2^power value, with correct infinities and subnormal numbers. Propagates NaN in `value`,
+/// and on AVX-512, which has an instruction for this function, also NaN in `power`.
 template <class D, class V>
 HWY_INLINE V scale([[maybe_unused]] D d, V value, V power) {
   using T = hn::TFromD<D>;

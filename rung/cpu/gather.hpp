@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies of strided elements to contiguous buffers, converted to a type of vector kernels or
-// unchanged.
+// Copies of strided elements to contiguous buffers, either unchanged or converted to a type that
+// vector kernels process.
 #pragma once
 
 #include <cstdint>

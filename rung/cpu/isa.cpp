@@ -20,8 +20,9 @@ const char* to_string(Isa isa) noexcept {
 
 namespace {
 
-// Highway's SupportedTargets() queries the CPU each time (slow in a virtual machine) and resets a
-// cap in dispatch. It is therefore called only here, and its result is cached.
+// Highway's SupportedTargets() queries the CPU each time (slow in a virtual machine) and resets the
+// dispatch targets, which removes a cap. It is therefore called only here, and its result is
+// cached.
 std::atomic<int> current{-1};
 
 Isa choose(Isa cap) {

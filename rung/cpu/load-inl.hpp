@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Loads and stores of vectors in the arithmetic type, from and to memory of any floating type: f16
-// and bf16 are widened by loads and rounded to nearest even by stores. u8, i8 and u16 can be loaded
-// read.
+// and bf16 are widened by loads and rounded to nearest even by stores. u8, i8 and u16 can be
+// loaded, not stored.
 //
 //   load_as(d, p)       Lanes(d) elements      load_as_n(d, p, n)       n < Lanes(d), then zeros
 //   store_as(v, d, p)                          store_as_n(v, d, p, n)

@@ -26,7 +26,8 @@ namespace rung::cpu {
 namespace {
 using namespace detail;
 
-/// Number of forks before this process: threads of an earlier generation do not exist in it.
+/// Number of forks between the first process and this one: threads of an earlier generation do not
+/// exist in this process.
 std::atomic<int> generation{0};
 [[maybe_unused]] const int at_fork = pthread_atfork(nullptr, nullptr, [] {
   generation.fetch_add(1, std::memory_order_relaxed);
@@ -160,8 +161,8 @@ class Pool {
     });
   }
 
-  /// Credits or debits the workers with the time that a call gained over a single thread, which
-  /// would have done all of the work.
+  /// Credits or debits the workers with the time that a call saved by using them: the total time
+  /// worked, which a single thread would have taken, minus the elapsed time.
   void weigh(bool measured, bool for_others) {
     if (!measured) {
       unmeasured_ += meter_.elapsed();
@@ -197,7 +198,7 @@ class Pool {
   std::vector<TeamWorker*> chosen_;  // participants of the current call
   RankClaims claims_;
   WorkMeter meter_;
-  Duration unmeasured_{0};  // time of calls since the last one counted for others
+  Duration unmeasured_{0};  // total time of unmeasured calls since they were last accounted for
   int cores_ = 0, assumed_cores_ = all_teams_are_exact() ? team_hooks::enough_cores : 0;
   Time polled_;
   Time ended_;                              // end of the last call
@@ -217,8 +218,8 @@ thread_local constinit OwnPool own{nullptr, nullptr, 0, false};
 void end_own_pool() {
   own.ended = true;
   Pool* const pool = std::exchange(own.pool, nullptr);
-  // Not the threads of the parent process after a fork, nor those in the middle of a call during
-  // which exit() was called.
+  // Deletes no pool whose threads belong to the parent process of a fork, and none in the middle of
+  // a call, during which exit() was called.
   if (own.of_generation == generation.load(std::memory_order_relaxed) && !in_body) delete pool;
 }
 

@@ -34,7 +34,8 @@ struct Tuning {
   Duration wait_awake = microseconds(100);
   // The same for a worker between calls: calls in quicker succession find it awake.
   Duration idle_awake = microseconds(200);
-  // Least duration of a call for which a worker is woken: twice the time that waking takes.
+  // Least total thread time of recent calls for which a worker is woken: twice the time that waking
+  // takes.
   Duration worth_waking = microseconds(100);
   // A sched_yield() at least this long means that the kernel ran another thread: the core is
   // shared.
@@ -42,16 +43,17 @@ struct Tuning {
   // Longest time that a concurrent call waits for a worker that was awake, or that had to be woken.
   Duration join_awake = microseconds(10);
   Duration join_asleep = microseconds(50);
-  // Least interval between reads of a thread's CPU time, each of which takes 0.3 us.
+  // Minimum interval between reads of a thread's CPU time, each of which takes 0.3 us.
   Duration between_samples = microseconds(200);
   // Amount by which a worker's losses may exceed its gains: the kernel takes some milliseconds to
   // find cores for threads that it has woken. `most_credit` limits the gains that a worker
   // accumulates.
   Duration first_credit = milliseconds(1), most_credit = milliseconds(4);
-  // Exclusion after that, as a multiple of the loss; it doubles from first to last on repetition.
+  // Exclusion after that, as a multiple of the loss. The multiple doubles, from first to last, if
+  // losses recur within `memory` (or twice the exclusion, if longer) after an exclusion.
   int first_penalty = 4, last_penalty = 128;
   Duration memory = milliseconds(50);
-  // The same for time in which a worker was woken or waited for without effect.
+  // The multiples for time in which a worker was woken or waited for without effect.
   int first_vain_penalty = 8, last_vain_penalty = 64;
   Duration longest_exclusion = milliseconds(500);
   Duration affinity_poll_interval = milliseconds(100);
@@ -134,7 +136,7 @@ class Signal {
   std::atomic<int> sleepers_{0};
 };
 
-/// Central barrier; the phase counts how often all have met.
+/// Central barrier; the phase counts how often all threads have arrived.
 class Barrier {
  public:
   struct Abandoned {};
@@ -150,7 +152,8 @@ class Barrier {
     }
     check();
   }
-  /// A thread will never arrive: all that wait, or come to wait, throw Abandoned.
+  /// Makes all current and later calls of wait() throw Abandoned, because a thread will never
+  /// arrive.
   void abandon() {
     abandoned_.store(true, std::memory_order_relaxed);
     phase_.set(phase_.value() + 1);

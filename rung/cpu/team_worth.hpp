@@ -21,7 +21,7 @@ inline Duration thread_cpu_time() {
 /// Measures how long a thread works on a call, and how long it is kept from running.
 class WorkMeter {
  public:
-  /// Begins a call. CPU time is read only now and then in short calls, and always in long ones. For
+  /// Begins a call. CPU time is always read in long calls, but only occasionally in short ones. For
   /// a long call not measured from its start, CPU time counts from the last read, as if the thread
   /// had run since.
   void begin(Time now, bool measures) {
@@ -65,8 +65,8 @@ class WorkMeter {
   Duration elapsed_{0}, worked_{0}, lost_{0};
 };
 
-/// Balance of the time that calls gain by a worker. If it becomes negative, because the worker
-/// loses its core, the worker is excluded from calls, for longer each time.
+/// Balance of the time that calls save by using a worker. If it becomes negative, because the
+/// worker loses its core, the worker is excluded from calls, for longer each time.
 class Worth {
  public:
   [[nodiscard]] bool is_left_out(Time now) const { return now < until_; }

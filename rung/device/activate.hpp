@@ -10,8 +10,8 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// Returns activation(x). `Result` is the type that the caller converts it to: a 16-bit `Result`
-/// selects a less accurate GELU.
+/// Returns activation(x). `Result` is the type to which the caller rounds the value: a 16-bit
+/// `Result` selects a less accurate GELU.
 template <class Result, class Real>
 __device__ Real activate(Activation activation, Real x) {
   switch (activation) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work estimates for kernel choice (docs/choice.md) of kernels whose threads loop over their part
-// of the data.
+// Estimates of work (docs/choice.md) for kernels whose threads loop over their part of the data.
+// The library chooses among kernels by these estimates.
 #pragma once
 
 #include <cmath>
@@ -16,14 +16,16 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// Returns the rates key (Work::path) of rows that are read more than once: "strided", "long" above
-/// `cached` elements, where later reads miss the caches, else "".
+/// Returns the rates key (Work::path) of rows that are read more than once: "strided" if they are
+/// not contiguous, "long" if they have more than `cached` elements, so that later reads miss the
+/// caches, else "".
 inline std::string_view row_path(bool contiguous, std::int64_t length, std::int64_t cached) {
   return !contiguous ? "strided" : length > cached ? "long" : "";
 }
 
 /// Returns the work of blocks whose threads have `registers` registers each and run `trips`
-/// dependent loop iterations: each iteration waits for its loads and counts one step per thread.
+/// dependent loop iterations: an iteration waits for its loads and counts as one step of each
+/// thread.
 inline Work block_work(Amount blocks, int threads, Amount trips, std::string_view path = "",
                        int registers = 32) {
   return {.blocks = blocks,
@@ -33,14 +35,15 @@ inline Work block_work(Amount blocks, int threads, Amount trips, std::string_vie
           .path = path};
 }
 
-/// Returns `work` with at most `fitting` resident blocks per SM (at least 1), as shared memory
-/// allows.
+/// Returns `work` with the resident blocks per SM limited to `fitting`, the number of blocks that
+/// fit in shared memory, but at least 1.
 inline Work in_shared(double fitting, Work work) {
   work.resident = clamped(fitting, 1.0, double{work.resident});
   return work;
 }
 
-/// Returns the work of a grid of at most `most` blocks, which loop over the blocks of `work`.
+/// Returns the work of a grid of at most `most` blocks, each of which processes several blocks of
+/// `work` in a loop.
 inline Work in_turns(Amount most, Work work) {
   const double turns = std::ceil(work.blocks / larger(double{most}, 1.0));
   work.blocks = smaller(double{work.blocks}, double{most});

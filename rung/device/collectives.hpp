@@ -59,7 +59,8 @@ __device__ __forceinline__ T shuffle_xor(const T& value, int lanes, int width = 
   return device_detail::shuffle_words(
       value, [=](auto word) { return __shfl_xor_sync(all_lanes, word, lanes, width); });
 }
-/// Returns the value of the lane `delta` before; the first `delta` lanes of a group keep their own.
+/// Returns the value of the lane `delta` lanes before this one; the first `delta` lanes of a group
+/// keep their own.
 template <class T>
 __device__ __forceinline__ T shuffle_up(const T& value, int delta, int width = warp_size) {
   return device_detail::shuffle_words(value, [=](auto word) {
@@ -91,8 +92,8 @@ __device__ __forceinline__ T warp_reduce(T value, Combine combine) {
   return value;
 }
 
-/// Reduces the values of each `lanes` adjacent lanes (a power of two); returns the result in every
-/// lane. combine must commute.
+/// Reduces the values of each group of `lanes` adjacent lanes (a power of two); returns the result
+/// in every lane of the group. combine must commute.
 template <class T, class Combine>
 __device__ __forceinline__ T lanes_reduce(T value, Combine combine, int lanes) {
   for (int distance = lanes / 2; distance > 0; distance /= 2) {
@@ -131,7 +132,7 @@ __device__ __forceinline__ T block_reduce(T value, Combine combine, T identity,
   const int lane = lane_of_thread();
   if (lane == 0) scratch.of_warp[threadIdx.x / warp_size] = value;
   __syncthreads();
-  // Each warp reduces the partials of all warps, which costs less than another barrier.
+  // Every warp reduces the partials of all warps: redundant, but cheaper than another barrier.
   value = lane < warps ? scratch.of_warp[lane] : identity;
   value = warp_reduce(value, combine);
   __syncthreads();

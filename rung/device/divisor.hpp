@@ -8,9 +8,9 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// Division by an invariant divisor. For dividends and divisors d up to 2^31 - 1,
-/// floor(n ceil(2^p / d) / 2^p) is exact if 2^(p - 31) >= d [H. Warren, Hacker's Delight, 2nd ed.,
-/// section 10-9].
+/// Division by an invariant divisor. For dividends n and divisors d up to 2^31 - 1, the shifted
+/// product floor(n ceil(2^p / d) / 2^p) equals floor(n / d) if 2^(p - 31) >= d [H. Warren, Hacker's
+/// Delight, 2nd ed., section 10-9].
 struct Divisor {
   static constexpr std::int64_t max = 0x7fffffff;
   std::uint32_t value = 1;

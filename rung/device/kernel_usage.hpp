@@ -14,7 +14,7 @@ struct KernelUsage {
   int capability = 0;                               // 90 for 9.0
   int registers = 0;                                // per thread
   int stack_bytes = 0;                              // per thread: arrays and spills in local memory
-  int spill_store_bytes = 0, spill_load_bytes = 0;  // static: each instruction counts once
+  int spill_store_bytes = 0, spill_load_bytes = 0;  // static: loops count once
 };
 /// Returns the usage of all kernels; empty if the library was built without CUDA.
 RUNG_API std::span<const KernelUsage> kernel_usage();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// launch(): runs a kernel on a context's stream, on a GPU or in the simulator. No source uses
-// <<<>>>: all launches are checked here.
+// launch(): runs a kernel on a context's stream, on a GPU or in the simulator. Rungs do not use
+// <<<>>>, so that every launch is checked here.
 #pragma once
 
 #include <tuple>
@@ -27,8 +27,8 @@ void launch_cuda(const Context& context, const LaunchShape& shape, const void* k
 }  // namespace device_detail
 
 /// Launches a kernel asynchronously, with its arguments converted to the parameter types; does
-/// nothing for an empty grid. Throws Error(device) that names the launch. Safe during graph
-/// capture.
+/// nothing for an empty grid. If the launch fails, throws Error(device), whose message describes
+/// it. Safe during graph capture.
 template <class... Parameters, class... Arguments>
 void launch(Context& context, const LaunchShape& shape, void (*kernel)(Parameters...),
             Arguments&&... arguments) {
@@ -55,8 +55,8 @@ inline simt::dialect::dim3 to_dim3(const LaunchExtent& extent) {
 }  // namespace device_detail
 
 /// Runs a kernel in the simulator to its end, with its arguments converted to the parameter types;
-/// does nothing for an empty grid. Throws Error(device) that names the launch or the error in the
-/// kernel.
+/// does nothing for an empty grid. Throws Error(device), whose message describes the launch or the
+/// error in the kernel.
 template <class... Parameters, class... Arguments>
 void launch(Context& context, const LaunchShape& shape, void (*kernel)(Parameters...),
             Arguments&&... arguments) {

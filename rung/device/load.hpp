@@ -5,8 +5,8 @@
 //
 // load_wide and store_wide require a pointer aligned to wide_alignment<T, N> bytes (16, or the
 // largest power of two that divides the pack's size) and move full packs by vector instructions.
-// load_wide_streaming and store_wide_streaming are for data that is not accessed again: the caches
-// evict it first.
+// load_wide_streaming and store_wide_streaming are for data that is not accessed again: its cache
+// lines are evicted first.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ RUNG_HD RUNG_ALWAYS_INLINE inline bool is_wide_aligned(const T* p) {
   return reinterpret_cast<std::uintptr_t>(p) % wide_alignment<T, N> == 0;
 }
 
-/// Returns p, a pointer to global memory, in registers: the compiler would otherwise recompute an
-/// address from the terms of p at every access.
+/// Returns p, a pointer to global memory, as a value that stays in registers: otherwise the
+/// compiler would recompute the address from its terms (base, index, offset) at every access.
 template <class T>
 __device__ __forceinline__ T* in_registers(T* p) {
 #if defined(__CUDACC__)

@@ -36,15 +36,16 @@ std::int64_t resident_clusters_cuda(const Context& context, const void* kernel, 
                                     std::size_t shared_bytes, int blocks);
 }  // namespace device_detail
 
-/// Returns the number of co-resident blocks of the device, at least 1. `kernel` is the instance to
-/// be launched.
+/// Returns the number of blocks that the device holds at once, at least 1. `kernel` is the template
+/// instance to be launched.
 template <class... Parameters>
 std::int64_t resident_blocks(const Context& context, void (*kernel)(Parameters...), int threads,
                              std::size_t shared_bytes = 0) {
   return device_detail::resident_blocks_cuda(context, reinterpret_cast<const void*>(kernel),
                                              threads, shared_bytes);
 }
-/// Returns the number of co-resident clusters of `blocks` blocks each, at least 1.
+/// Returns the number of clusters of `blocks` blocks each that the device holds at once, at least
+/// 1.
 template <class... Parameters>
 std::int64_t resident_clusters(const Context& context, void (*kernel)(Parameters...), int threads,
                                std::size_t shared_bytes, int blocks) {
@@ -54,7 +55,7 @@ std::int64_t resident_clusters(const Context& context, void (*kernel)(Parameters
 
 #else
 
-/// Returns the number of co-resident blocks of the device, at least 1. The simulator limits
+/// Returns the number of blocks that the device holds at once, at least 1. The simulator limits
 /// threads, blocks and shared memory per SM, but not registers.
 template <class... Parameters>
 std::int64_t resident_blocks(const Context&, void (*)(Parameters...), int threads,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of contiguous rows, one per block, copied to and from shared memory 16 bytes at a time,
-// whatever the alignment of single rows. For rows that are shorter than one load of a warp, or that
-// do not begin at multiples of 16 bytes.
+// Groups of contiguous rows, one group per block, copied to and from shared memory 16 bytes at a
+// time, whatever the alignment of single rows. For rows that are shorter than one load of a warp,
+// or that do not begin at multiples of 16 bytes.
 //
 //   T* const rows = behind_as(shared_memory, x);   // shared memory: the rows and 16 bytes more
 //   copy_in(rows, x, count);
@@ -57,8 +57,8 @@ struct RowChunk {
         count(rows * chunks.length) {}
 };
 
-/// Returns the address after `aligned`, a multiple of 16 bytes, that is congruent to `p` modulo 16
-/// bytes.
+/// Returns the first address from `aligned` (a multiple of 16 bytes) on that is congruent to `p`
+/// modulo 16 bytes.
 template <class T>
 __device__ __forceinline__ T* behind_as(T* aligned, const T* p) {
   return aligned + lead_of<vector_width<T>>(p);
@@ -103,9 +103,9 @@ __device__ __forceinline__ void copy_out(T* to, const T* from, int count) {
   for (int i = head + chunks * chunk + thread; i < count; i += threads) to[i] = from[i];
 }
 
-/// Calls f(begin, lane) for each row of this thread's group of lanes: the offset of the row in the
-/// block's elements, and the thread's first element in the row. Every thread makes the same number
-/// of calls; without a row, `lane` is the row's length.
+/// Calls f(begin, lane) for each row of this thread's group of lanes: `begin` is the offset of the
+/// row in the block's elements, `lane` the index in the row of the thread's first element. Every
+/// thread makes the same number of calls; in a call without a row, `lane` is the row's length.
 template <class F>
 __device__ __forceinline__ void for_each_row_of(const RowChunks& chunks, int rows, F&& f) {
   const int thread = static_cast<int>(threadIdx.x);
@@ -116,9 +116,9 @@ __device__ __forceinline__ void for_each_row_of(const RowChunks& chunks, int row
   }
 }
 
-/// Reduces the values of each `lanes` adjacent threads by f, which must commute; returns the result
-/// in each of them. More than a warp exchange partials in shared memory. All threads of the block
-/// call it.
+/// Reduces the values of each group of `lanes` adjacent threads by f, which must commute; returns
+/// the result in each of them. Groups of more than a warp exchange partials in shared memory. All
+/// threads of the block call it.
 template <class T, class F>
 __device__ __forceinline__ T row_lanes_reduce(T value, F f, int lanes, RowScratch<T>& scratch) {
   value = lanes_reduce(value, f, smaller(lanes, warp_size));
@@ -135,8 +135,8 @@ __device__ __forceinline__ T row_lanes_reduce(T value, F f, int lanes, RowScratc
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Returns the number of rows per group: about `bytes` bytes of them, but few enough for 4 groups
-/// per SM, and at least the rows that a block processes at once.
+/// Returns the number of rows per group: as many as have about `bytes` bytes, but no more than
+/// leave 4 groups per SM, and no fewer than a block processes at once.
 inline int rows_of_group(const RowChunks& chunks, std::size_t element, int threads, int bytes,
                          const Context& context) {
   const int at_once = threads / chunks.lanes;
@@ -147,7 +147,7 @@ inline int rows_of_group(const RowChunks& chunks, std::size_t element, int threa
 }
 
 /// Returns a distribution with at most `elements` elements per lane (more if `max_lanes` lanes do
-/// not suffice), and groups of about `bytes` bytes, but at least a few groups per SM.
+/// not suffice) and with rows_of_group() rows per group.
 inline RowChunks row_chunks(std::int64_t rows, int length, std::size_t element, int elements,
                             int threads, int bytes, const Context& context,
                             int max_lanes = warp_size) {
@@ -189,8 +189,8 @@ inline RowChunks short_row_chunks(std::int64_t rows, int length, std::size_t ele
     const RowChunks chunks{.rows = rows, .length = length, .group = 1, .lanes = lanes};
     const double resident = 1024.0 * context.info().sms;  // threads
     const double waves = larger(1.0, static_cast<double>(rows) * lanes / resident);
-    // Shared memory serves two words of a bank in the time of an element's instructions. Short
-    // kernels (`many` is false) ignore bank conflicts.
+    // Shared memory serves two words of a bank in the time of an element's instructions. Bank
+    // conflicts do not matter in short kernels (`many` is false).
     const double round = many ? larger(1.0, 0.4 * bank_conflicts(length, element, lanes)) : 1.0;
     const double seconds = waves * (1 + round * chunks.rounds());
     if (least != 0 && seconds > least) continue;
@@ -217,7 +217,7 @@ inline RowChunks short_row_groups(std::int64_t rows, std::int64_t length, std::s
 }
 
 /// Calls f<kept>() with the least of 4, 16 and 32 that is at least the number of elements per lane:
-/// a larger instance fetches instructions only to skip them.
+/// a larger instance would fetch instructions only to skip them.
 template <class F>
 void with_kept_elements(const RowChunks& chunks, F&& f) {
   const int rounds = chunks.rounds();
@@ -244,8 +244,9 @@ inline Work row_chunk_work(const RowChunks& chunks, std::string_view path) {
   return block_work(chunks.blocks(), row_chunk_threads, trips, path, 40);
 }
 
-/// Accepts rows of at most 128 bytes, or not all aligned to 16 bytes; other rows are faster without
-/// staging. `bytes` is the length of a row, `first` the address of the first.
+/// Accepts rows of at most 128 bytes, and longer rows that are not all aligned to 16 bytes; other
+/// rows are faster without staging. `bytes` is the size of a row, `first` the address of the first
+/// row.
 inline Support require_short_or_odd_rows(std::int64_t bytes, const void* first) {
   constexpr std::int64_t short_bytes = 128;
   const bool odd = bytes % 16 != 0 || reinterpret_cast<std::uintptr_t>(first) % 16 != 0;

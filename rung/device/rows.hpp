@@ -106,16 +106,16 @@ inline Work row_work(std::int64_t rows, const RowBlock& block, Amount trips,
   return block_work(blocks, block.threads * block.rows, trips, path, registers);
 }
 
-/// Returns the rates key (Work::path) of rows loaded in packs of 16 bytes: "cut" if rows are no
-/// multiple of 16 bytes, "warp" for up to a warp per row, else "".
+/// Returns the rates key (Work::path) of rows loaded in packs of 16 bytes: "cut" if the size of a
+/// row is not a multiple of 16 bytes, "warp" for up to a warp per row, else "".
 inline std::string_view pack_path(std::int64_t length, DType type, int threads = 1024) {
   const std::int64_t bytes = length * static_cast<std::int64_t>(size_of(type));
   return bytes % 16 != 0 ? "cut" : threads > warp_size ? "" : "warp";
 }
 
 /// Returns the used fraction, from 1/4 to 1, of the 32-byte sectors that are loaded for the rows.
-/// Adjacent rows of a warp share sectors, and so do elements at small strides; half of the sectors
-/// that are loaded again are assumed to hit a cache.
+/// Adjacent rows of a warp share sectors, and so do elements at small strides; if a sector is
+/// loaded again, half of the loads are assumed to hit a cache.
 template <int N>
 double share_of_sectors(const Rows<N>& rows, const RowBlock& block, DType type) {
   if (rows.are_contiguous()) return 1;

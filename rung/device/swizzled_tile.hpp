@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SwizzledTile: shared memory layout of a matrix operand's tile ("128-byte swizzle"). Threads,
-// ldmatrix, the copy engine and wgmma access it 16 bytes at a time without bank conflicts.
+// ldmatrix, TMA and wgmma access it 16 bytes at a time without bank conflicts.
 //
 // A tile is Rows (of M or N) by `depth` (of K), the number of elements in 128 bytes. It consists of
 // lines of 128 bytes; 16-byte chunk c of line l is stored at chunk c ^ (l % 8) of its line.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorMap: descriptor of a tensor in global memory for the copy engine (TMA) of compute
-// capability 9.0: address, shape, strides, and the box of elements that one copy moves. Made on the
-// host from a View, passed to the kernel by value:
-//
+// TensorMap: descriptor of a tensor in global memory for TMA (Tensor Memory Accelerator, compute
+// capability 9.0): address, shape, strides, and the box of elements that one copy moves. Made on
+// the host from a View, passed to the kernel by value:
 //   const TensorMap map = make_tensor_map(x, {64, 32}, Swizzle::bytes_128);  // x: View<const T, 2>
 //   __global__ void kernel(const __grid_constant__ TensorMap map);
 //   ptx::tensor_load(tile, map, {row, column}, barrier);                   // ptx/tensor_copy.hpp
@@ -105,7 +104,7 @@ TensorMapSource tensor_map_source(const View<T, N>& view, const int (&box)[N], S
   return source;
 }
 
-/// Returns whether the copy engine supports the tensor and box; for a rung's `supports`.
+/// Returns whether TMA supports the tensor and box; for a rung's `supports`.
 inline Support tensor_map_support(const TensorMapSource& source) {
   const std::int64_t element = static_cast<std::int64_t>(size_of(source.dtype));
   const int last = source.rank - 1;
@@ -148,8 +147,8 @@ Support tensor_map_support(const View<T, N>& view, const int (&box)[N], Swizzle 
 
 namespace device_detail {
 
-/// Returns the stride of `axis` in bytes. Axes of extent 1, whose stride in a View is arbitrary,
-/// get a valid one.
+/// Returns the stride of `axis` in bytes. The stride of an axis of extent 1, arbitrary in a View,
+/// is replaced by one that TMA accepts.
 inline std::int64_t tensor_map_stride(const TensorMapSource& source, int axis) {
   const std::int64_t element = static_cast<std::int64_t>(size_of(source.dtype));
   return source.shape[axis] == 1 ? 16 : source.strides[axis] * element;

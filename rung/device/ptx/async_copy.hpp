@@ -3,7 +3,7 @@
 //
 //   ptx::async_copy<16>(&tile[i], &x[j]);   // issue any number of copies
 //   ptx::async_commit();                    // make them a group
-//   ptx::async_wait<1>();                   // this thread's groups but the latest are complete
+//   ptx::async_wait<1>();                   // all of this thread's groups but one are complete
 //   __syncthreads();                        // the copies of all threads are visible
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bulk copies (cp.async.bulk): one thread issues a copy of kilobytes between global and shared
-// memory, which the copy engine performs. Compute capability 9.0.
+// memory, which TMA performs. Compute capability 9.0.
 //
 // Addresses and sizes are multiples of 16 bytes. Loads complete on an mbarrier (ptx/mbarrier.hpp);
 // stores and reductions complete by groups of the issuing thread:

@@ -53,9 +53,9 @@ __device__ __forceinline__ void cluster_arrive() {
 __device__ __forceinline__ void cluster_wait() {
   asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
 }
-/// Arrives without releasing writes, except for mbarriers after mbarrier_fence_init(): signals
-/// that the block has started, and does not wait for stores. Whole warps call it and
-/// cluster_wait_begun().
+/// Arrives without releasing writes, except for mbarriers after mbarrier_fence_init(): signals that
+/// the block has started, and does not wait for stores. All lanes of a warp must call it and
+/// cluster_wait_begun() together.
 __device__ __forceinline__ void cluster_arrive_begun() {
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }

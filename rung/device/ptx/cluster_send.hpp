@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asynchronous stores to other blocks of a cluster (st.async): the store to a block's shared memory
-// signals an mbarrier of the block when complete. Latency: half of a remote store followed by a
-// remote arrival. Compute capability 9.0.
+// signals an mbarrier of that block when complete. Its latency is half that of a remote store
+// followed by a remote arrival. Compute capability 9.0.
 //
 //   struct alignas(16) Sums { float at[4]; };
 //   struct Shared { Sums of_block[8]; ptx::MemoryBarrier sent; };   // initialized for 1 arrival

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// im2col copies: one thread copies the pixels that a tile of a convolution's output needs for one
-// tap of the filter to shared memory, one row per pixel. Compute capability 9.0.
+// im2col copies: one thread loads into shared memory, one row per pixel, the input pixels that a
+// tile of a convolution's output needs for one tap of the filter. Compute capability 9.0.
 //
 //   const TensorMap map = make_im2col_map(x, window, Swizzle::bytes_128);   // x: NHWC
 //   ptx::im2col_load(tile, map, {image, h, w, channel}, {tap_h, tap_w}, full);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions by the copy engine (cp.reduce.async.bulk.tensor): a box of shared memory is combined
-// with global memory, each element atomically. They are issued and awaited as tensor_store() is
-// (ptx/tensor_copy.hpp). Operations by the tensor map's type:
+// Reductions by TMA (cp.reduce.async.bulk.tensor): a box of shared memory is combined with global
+// memory, each element atomically. They are issued and awaited as tensor_store() is
+// (ptx/tensor_copy.hpp). Supported operations, by the tensor map's type:
 //   f32, f64   add
 //   f16, bf16  add, min, max
 //   i32, i64   add, min, max, bit_and, bit_or, bit_xor

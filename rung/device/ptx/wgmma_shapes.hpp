@@ -77,7 +77,7 @@ struct AsmArray<Text, std::index_sequence<I...>> {
 template <int N>
 struct WgmmaShape;
 
-// Names and constraints of the sums, each with 4 registers more than the one before.
+// Names and constraints of the sums' registers; each list adds 4 registers to the previous one.
 #define RUNG_4(letter, i) letter(d[i]), letter(d[i + 1]), letter(d[i + 2]), letter(d[i + 3])
 #define RUNG_FLOAT(register) "+f"(register)
 #define RUNG_INT(register) "+r"(register)

@@ -6,7 +6,7 @@
 //          row-major and column-major operands are read in full sectors. Grid (spans per row,
 //          groups of rows), block (across, row_span_threads / across); kernels loop over further
 //          groups.
-// Owners   the threads with the same threadIdx.x share a row; each of them gets its reductions.
+// Owners   the threads with the same threadIdx.x share a row; each gets the row's reductions.
 // Cost     two loads of each operand, the second from L2 if it fits; two launches.
 #pragma once
 
@@ -119,8 +119,8 @@ RowSpanLaunch row_spans(const Rows<N>& rows, int batch, const Context& context) 
 /// Maximum extent of the grid along y; kernels loop over further groups.
 inline constexpr std::int64_t max_span_groups = 0xffff;
 
-/// Returns the work of a kernel of `threads` threads per block, whose threads make `trips` trips
-/// per span.
+/// Returns the work of a kernel of `threads` threads per block, whose threads run `trips` dependent
+/// loop iterations per span.
 inline Work span_work(const RowSpans& spans, int threads, std::int64_t trips, std::string_view path,
                       int registers = 40) {
   return block_work(spans.count * smaller(spans.groups, max_span_groups), threads,

@@ -10,7 +10,7 @@
 // consists of multiply-adds and loads only:
 //   - Rows and columns beyond the matrix are clamped to its last row or column: they only affect
 //     elements of C that are not stored. No bounds are checked.
-//   - The remainder of the depth comes first: the first tile holds it, zero filled, and all other
+//   - The remainder of the depth comes first: the first tile holds it, zero padded, and all other
 //     tiles are whole.
 //   - Addresses are one moving pointer plus small constant offsets.
 #pragma once
@@ -47,7 +47,8 @@ class AsyncTile {
   const float* from_;         // this thread's first element of the next tile
   std::int64_t tile_stride_;  // elements from a tile to the next
   // Offset of the i-th element from the first, in elements: an array, because clamping makes the
-  // distances uneven; one distance for wide copies, which advance along the steps only.
+  // distances uneven. For wide copies, one number: the distance from one element to the next, equal
+  // for all because these copies advance along the steps only.
   static constexpr int offsets = access == TileAccess::wide ? 1 : count;
   int offset_[offsets];
   int to_;         // index of the first element in the tile

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PanelTile: tile of 16-bit elements in shared memory, in a layout that the copy engine loads and
-// stores and that wgmma multiplies along either axis. Compute capability 9.0.
+// PanelTile: tile of 16-bit elements in shared memory, in a layout that TMA loads and stores and
+// that wgmma multiplies along either axis. Compute capability 9.0.
 //
 // Shapes   Rows x Columns in panels of 64 columns (128 bytes per row, "128-byte swizzle": 16-byte
 //          chunk c of row r is stored at chunk c ^ (r % 8)), one panel after another. Rows and

@@ -43,8 +43,8 @@ struct Raster {
   }
 };
 
-/// Returns the rows of tiles per band that make the part of C in flight (`at_once` tiles) about a
-/// square, which needs the least of A and B for its size.
+/// Returns the number of rows of tiles per band for which the part of C in flight (`at_once` tiles)
+/// is about square: of all rectangles of this area, a square reads the least of A and B.
 inline int raster_band(std::int64_t at_once, int tile_rows, int tile_columns) {
   const double band = std::sqrt(static_cast<double>(at_once) * tile_columns / tile_rows);
   return larger(static_cast<int>(band + 0.5), 1);

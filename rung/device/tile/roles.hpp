@@ -42,7 +42,8 @@ __device__ __forceinline__ void load_shared(unsigned char* stage, const TensorMa
   }
 }
 
-/// Releases a stage that the calling warp has read, to the producers of all blocks that fill it.
+/// Releases a stage that the calling warp has read: arrives at the empty barriers of all blocks
+/// whose producers fill it.
 template <class TileB, class Ring>
 __device__ __forceinline__ void release_stage(Ring& ring, int stage) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -56,7 +57,7 @@ __device__ __forceinline__ void release_stage(Ring& ring, int stage) {
 /// Tile of C that a block computes, in full or over a slice of k.
 struct BlockTile {
   int batch;                // matrix of the operands
-  int matrix;               // matrix of C; slices of partial sums are stored as a longer batch
+  int matrix;               // matrix of C; slice s of matrix b is matrix s * (batch size) + b
   int row, column;          // first element of the tile
   int first_step, k_tiles;  // first tile along k and number of tiles
   int part;                 // index among all slices of tiles; negative: a whole tile

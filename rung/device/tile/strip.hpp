@@ -52,9 +52,9 @@ __device__ bool has_wide_groups(const View<T, 3>& matrix) {
          is_wide_aligned<std::remove_const_t<T>, 4>(matrix.data);
 }
 
-/// A lane's elements of a piece of 16 x Width elements. Each step processes all of them, for
-/// instruction-level parallelism. They are Width / 8 groups of four if C has wide groups, else
-/// elements of one column.
+/// A lane's elements of a piece of 16 x Width elements: Width / 8 groups of four if C has wide
+/// groups, else elements of one column. Each step processes all of them, for instruction-level
+/// parallelism.
 template <class P, int Width>
 class LaneShare {
   using Out = typename P::Out;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The epilogue C = alpha sum by the copy engine, for C that a tensor map supports: a warp writes 16
-// rows by 128 bytes of C to shared memory and continues with the next box while the engine stores
-// the first. Compute capability 9.0.
+// The epilogue C = alpha sum by TMA stores, for C that a tensor map supports: a warp writes 16 rows
+// by 128 bytes of C to shared memory, and fills the next box while TMA stores the first. Compute
+// capability 9.0.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ constexpr int strip_box[3] = {1, StripStage::rows, 128 / static_cast<int>(sizeof
 struct StripBoxes {
   StripStage box[2];
 
-  /// Waits until the engine has read all boxes. Lane 0 calls it before it exits.
+  /// Waits until TMA has read all boxes. Lane 0 calls it before it exits.
   static __device__ __forceinline__ void drain() { ptx::bulk_wait_read<0>(); }
 };
 
