@@ -19,7 +19,7 @@ struct GpuPace {
   double schedulers = 4;             // per SM: each issues one warp instruction per cycle
   double port_bytes = 64;            // per cycle, between an SM and L2
   double l2_store_sectors = 0;       // per cycle, from all SMs
-  double cycles_per_block = 0;       // between two launches of blocks, on any SMs
+  double cycles_per_block = 0;       // between the starts of two blocks, over all SMs
   // Latencies in cycles.
   struct Latency {
     double block = 0, block_per_warp = 0;  // of an empty block that replaces a finished one

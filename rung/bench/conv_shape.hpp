@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes and costs of a convolution layer, forward.
+// Shapes and costs of the forward pass of a convolution layer.
 #pragma once
 
 #include <cmath>

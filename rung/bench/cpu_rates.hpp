@@ -22,7 +22,7 @@ struct Rate {
 Rate arithmetic_rate(cpu::Isa isa, std::string_view element, int threads);
 
 /// The arithmetic ceiling as a contender. A machine's rate may have changed since its ceilings were
-/// measured, so that kernels are timed in the same rounds as the ceiling that they are compared to.
+/// measured; kernels are therefore timed in the same rounds as the ceiling they are compared to.
 struct Pace {
   Contender contender;
   double operations = 0;  // per repeat; 0: the CPU lacks the instructions
@@ -46,7 +46,8 @@ Rate latency_rate(std::size_t bytes);
 /// cache line.
 Rate atomic_rate(bool one_address, int threads);
 
-/// Returns the best rate of samples, each of which took one of `seconds` for `work`.
+/// Returns the best rate of several samples of `work` each; `seconds` holds the time of each
+/// sample.
 Rate best_rate(const std::vector<double>& seconds, double work);
 
 /// Runs work(rank, repeats, data) on all threads concurrently, with enough repeats for 20 ms, in

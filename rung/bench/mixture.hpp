@@ -11,7 +11,8 @@ struct MixturePart {
   double seconds = 0;  // per access
 };
 
-/// Returns the seconds of an operation of `accesses` dependent accesses and `other` seconds.
+/// Returns the seconds of an operation that makes `accesses` dependent accesses and takes `other`
+/// seconds in addition.
 constexpr double operation_seconds(double access_seconds, double accesses, double other) {
   return accesses * access_seconds + other;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Medians and quartiles of repeated measurements. Means are misleading on a shared machine, where
-// other processes make a few samples long.
+// other processes lengthen a few samples.
 #pragma once
 
 #include <span>

@@ -26,9 +26,9 @@ ParallelWork brent_kung(double n);
 /// Counts a tree reduction: n - 1 additions in ceil(log2 n) steps.
 ParallelWork tree_sum(double n);
 
-/// Return the steps of a sum of c sections of n elements. Serialized: one tree per section, and the
-/// hardware runs the blocks one after another, c log2 n. Coarsened: each thread first adds 2 c
-/// elements, 2 (c - 1) + log2 n.
+/// Return the steps of a sum of c sections of n elements each. Serialized: one tree per section,
+/// and the hardware runs the blocks one after another, c log2 n. Coarsened: each of n / 2 threads
+/// first adds 2 c elements, then one tree, 2 (c - 1) + log2 n.
 double serialized_steps(double n, double c);
 double coarsened_steps(double n, double c);
 

@@ -5,8 +5,9 @@
 // Shapes   contiguous rows; rows longer than longest_row, each processed by all threads together;
 //          strided rows, which are gathered into a buffer first; adjacent rows as blocks of
 //          columns.
-// Owners   each row or block of columns is processed by one thread. Blocks and pieces of long rows
-//          depend on the shape only, so that any number of threads gives the same bits.
+// Owners   each row that threads do not share, and each block of columns, is processed by one
+//          thread. Blocks and pieces of long rows depend on the shape only, so that any number of
+//          threads gives the same bits.
 #pragma once
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 //
 // Tiles: partition of a batch of arrays into bands of rows and panels of columns, as units of work
 // for a team. Depends on the shape only, never on the number of threads, so that results that
-// depend on summation order repeat. Numbers the panels of a band in sequence, then the bands of an
-// array. Owns no memory; finding a tile takes four divisions.
+// depend on summation order are repeatable. Tiles are numbered panel by panel within a band, then
+// band by band within an array. Owns no memory; finding a tile takes four divisions.
 #pragma once
 
 #include <algorithm>

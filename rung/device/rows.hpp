@@ -59,8 +59,8 @@ inline RowBlock row_block(std::int64_t packs, int packs_a_thread, int min_thread
 inline constexpr int short_row_threads = 128;  // per block, for rows of a warp or less
 
 /// Returns the block shape for rows of up to a warp, with one of `counts` (ascending) packs per
-/// thread: the shape with the fewest idle pack slots; on ties, the most threads. A warp with the
-/// last count must hold the row.
+/// thread: the shape with the fewest idle pack slots; on ties, the most threads. The row must fit
+/// in 32 threads with the last count of packs each.
 template <std::size_t N>
 RowBlock short_row_block(std::int64_t packs, const std::array<int, N>& counts) {
   constexpr int min_threads = 2;

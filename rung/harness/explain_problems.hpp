@@ -26,7 +26,7 @@ class RUNG_API AnyExplainProblems {
   AnyExplainProblems& operator=(const AnyExplainProblems&) = delete;
 
   /// Returns the problems of an operator; empty by default. A rung runs on the first problem that
-  /// names it, else on the first problem without a rung that it supports.
+  /// names it, else on the first that names no rung and that it supports.
   static std::span<const ExplainProblem> of(std::string_view op);
 
  protected:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements of an operator about a problem that hold for every rung: extents, parameters, reuse.
-// `rung explain` prints them above the ladder.
+// Statements about a problem that hold for every rung of an operator: extents, parameters, data
+// reuse. `rung explain` prints them above the ladder.
 //
 //   std::vector<std::string> facts_of(const Problem& problem) { ... }   // a sentence each
 //   const Facts<Conv> facts{facts_of};

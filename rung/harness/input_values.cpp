@@ -27,8 +27,8 @@ struct NormalTable {
     constexpr double two_pi = 6.283185307179586;
     double x = 0;
     for (std::size_t i = table_size / 2; i < table_size; ++i) {
-      // Newton iteration on the upper tail, which stays accurate far out. From the previous
-      // quantile, three steps reach full precision.
+      // Newton iteration on the probability of the upper tail, which is accurate even far from the
+      // center. From the previous quantile, three steps reach full precision.
       const double tail = (static_cast<double>(table_size - i) - 0.5) / table_size;
       for (int step = 0; step < 3; ++step) {
         const double density = std::exp(-0.5 * x * x) / std::sqrt(two_pi);
@@ -92,8 +92,8 @@ void normal(std::uint64_t stream, double scale, std::int64_t first, std::int64_t
   }
 }
 
-/// Fills out with integers from -4 to 4 (unsigned: 0 to 8): exact in every type, and 10^6 products
-/// of two sum exactly in f32.
+/// Fills `out` with integers from -4 to 4 (unsigned types: 0 to 8). They are exact in every type;
+/// for floating types, a sum of 10^6 products of two of them is exact in f32.
 template <class T>
 void integers(std::uint64_t stream, std::int64_t first, std::int64_t count, T* out) {
   constexpr int low = std::is_unsigned_v<T> ? 0 : -4;

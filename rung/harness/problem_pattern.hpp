@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Patterns of random problems. A pattern is the text of a problem in which
-//   1..4096      is a random whole number: log-uniform, but often special for kernels: a power of
-//                two or a neighbor of one, a multiple of 16, odd, or prime
+//   1..4096      is a random whole number: log-uniform, but 10 of 16 draws are replaced by a number
+//                that kernels treat specially: a power of two or a neighbor of one, a multiple of
+//                16, an odd number or a prime
 //   -4.0..4.0    (with a decimal point) is a uniform random number with six decimals
 //   (a|b*3|)     is one of its alternatives: here a, b (three times as often) or nothing.
 //                Alternatives can be nested

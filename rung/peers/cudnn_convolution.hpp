@@ -21,7 +21,7 @@ struct ConvolutionShape {
   bool channels_last = false;
   Extents padding, stride, dilation;  // per image axis
   int groups = 1;
-  bool transforms = false;  // permits Winograd and FFT, whose errors scale with a whole tile
+  bool transforms = false;  // permits Winograd and FFT, whose errors spread over a whole tile
   bool operator==(const ConvolutionShape&) const = default;
 };
 

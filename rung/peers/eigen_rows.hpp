@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // EigenRows: a peer that computes contiguous rows by Eigen expressions. The expressions are in a
 // module of the operator (eigen_rows_module.hpp), compiled once per instruction set because Eigen
-// selects instructions at compile time; the variant that our own rungs would use is loaded.
+// selects instructions at compile time; the variant for the instruction set of our own rungs is
+// loaded.
 #pragma once
 
 #include <string>

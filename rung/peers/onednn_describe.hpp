@@ -49,8 +49,8 @@ struct Layouts {
     for (std::size_t i = 0; i < count; ++i) {
       if (roles[i] == role) return at[i].get();
     }
-    // A backward operation is described with its forward operation, whose tensors have the layout
-    // of their gradients.
+    // A backward operation is described with its forward operation, whose tensors are taken to have
+    // the layouts of their gradients.
     if (role == source) return (*this)[gradient_source];
     if (role == destination) return (*this)[gradient_destination];
     if (role == weights) return (*this)[gradient_weights];

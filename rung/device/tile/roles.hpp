@@ -88,12 +88,12 @@ __device__ __forceinline__ void for_each_tile(const Job& job, const Body& body) 
 /// B. All threads call it.
 template <class TileB, class Layout, class Job>
 __device__ __forceinline__ void set_up_roles(Layout& layout, const Job& job) {
-  ptx::let_next_grid_start();  // the kernel that adds the slices
+  ptx::let_next_grid_start();  // which adds the slices of k
   if (threadIdx.x == 0) {
     if constexpr (requires { layout.arrivals; }) {
       for (auto& arrivals : layout.arrivals) arrivals.init();
     }
-    layout.ring.init(TileB::parts * consumer_warps);  // fences these barriers, too
+    layout.ring.init(TileB::parts * consumer_warps);  // its fence covers `arrivals`, too
     ptx::tensor_prefetch_map(job.a);
     ptx::tensor_prefetch_map(job.b);
   }

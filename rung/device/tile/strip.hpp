@@ -2,7 +2,7 @@
 // The epilogue of tensor-core kernels. The sums of a warp are 16 rows of C, distributed over its
 // lanes as D of mma m16n8 and of wgmma: with group = lane / 4 and t = lane % 4, sums[i] is in row
 // group + 8 (i / 2 % 2), column 8 (i / 4) + 2 t + i % 2. The warp transposes pieces of 16 x 32
-// through 2 KiB of shared memory, so that a lane finishes four neighbors and the lanes of a row
+// through 2 KiB of shared memory, so that a lane finishes four adjacent columns and the lanes of a row
 // access contiguous memory.
 //
 //   finish_strip<Columns>(p, stage, matrix, first_row, first_column,
@@ -226,8 +226,8 @@ class LaneShare {
 
 /// Finishes a warp's 16 x Columns elements of C from (first_row, first_column) on; sums(i) returns
 /// the i-th of the calling lane's Columns / 2 sums. All lanes call it. The loop over pieces is
-/// rolled: unrolled, each piece has its own copy of every activation. Width: columns of a piece; 16
-/// for kernels whose sums leave few registers.
+/// rolled: unrolled, each piece would have its own copy of every activation. Width: columns of a
+/// piece; 16 for kernels whose sums leave few registers.
 template <int Columns, int Width = StripStage::columns, class P, class Sums>
 __device__ __forceinline__ void finish_strip(const P& p, StripStage& stage, int batch,
                                              int first_row, int first_column, const Sums& sums) {
