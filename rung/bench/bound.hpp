@@ -30,8 +30,9 @@ struct GpuPace {
 };
 /// Adds the rates and latencies measured for a compute capability (90 for 9.0), if there are any.
 void add_measured_pace(GpuPace& pace, int capability);
-/// Returns the pace of a GPU without memory and arithmetic rates: SMs, the clock at which the FMA
-/// units reach the GPU's f32 rate, and the measured values of its compute capability.
+/// Returns the pace of a GPU except for its memory and arithmetic rates: number of SMs, the clock
+/// at which the FMA units reach the GPU's f32 rate, and the measured values of its compute
+/// capability.
 GpuPace pace_of(const Gpu& gpu);
 
 /// Counts of all launches of a kernel.

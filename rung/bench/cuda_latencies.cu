@@ -57,7 +57,7 @@ void measure_latencies(Gpu& gpu) {
   constexpr unsigned host_steps = 1024;
   constexpr std::size_t l1_bytes = std::size_t{16} << 10;
   constexpr std::size_t l2_bytes = std::size_t{4} << 20;      // larger than any L1, within any L2
-  constexpr std::size_t memory_bytes = std::size_t{1} << 30;  // beyond any L2; no line is read twice
+  constexpr std::size_t memory_bytes = std::size_t{1} << 30;  // beyond any L2; each line read once
   const DeviceBuffer buffer(memory_bytes);
   const PinnedBuffer host(l2_bytes);
   auto* chain = static_cast<unsigned*>(buffer.get());

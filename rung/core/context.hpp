@@ -113,8 +113,9 @@ class RUNG_API Context {
   /// Throws Error(not_available) without a usable GPU.
   static Context cuda(int device = 0, void* stream = nullptr);
   static Context simt();
-  /// Returns a context on a device of an OpenCL platform, with a queue of its own. device().index
-  /// counts the devices of all platforms. Throws Error(not_available) without a device.
+  /// Returns a context on a device of an OpenCL platform. All contexts on a device share one
+  /// in-order queue. device().index counts the devices of all platforms. Throws
+  /// Error(not_available) without a device.
   static Context opencl(int platform = 0, int device = 0);
   /// Returns a context on device 0 of a backend; `threads` applies to cpu and simt only.
   static Context on(Backend backend, int threads = 0);

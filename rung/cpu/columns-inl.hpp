@@ -4,7 +4,7 @@
 // block, and each lane processes one column.
 //
 // Shapes   a block of any number of columns, with any stride between the elements of a column.
-// Cost     one vector load or store per element and vector of columns; the last one is masked.
+// Cost     one vector load or store per element and vector of columns; the last vector is masked.
 #if defined(RUNG_CPU_COLUMNS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_CPU_COLUMNS_INL_HPP_
 #undef RUNG_CPU_COLUMNS_INL_HPP_

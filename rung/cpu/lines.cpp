@@ -23,7 +23,7 @@ void move_bytes(const std::uint8_t* from, std::uint8_t* to, std::int64_t bytes,
   constexpr std::int64_t line = 64;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t i = 0;
-  if constexpr (streaming) {  // whole cache lines are streamed
+  if constexpr (streaming) {  // copies up to the first whole cache line
     const auto behind = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) % line);
     i = behind == 0 ? 0 : std::min(line - behind, bytes);
     std::memcpy(to, from, static_cast<std::size_t>(i));

@@ -107,7 +107,7 @@ class RUNG_API AnyOperator {
   AnyOperator& operator=(const AnyOperator&) = delete;
 
   [[nodiscard]] virtual std::string_view name() const = 0;
-  /// Returns the formula, in one line.
+  /// Returns the operator's formula, in one line.
   [[nodiscard]] virtual std::string_view summary() const = 0;
   /// Returns the syntax of the operator's problems, with one example per line.
   [[nodiscard]] virtual std::string_view problem_help() const = 0;

@@ -2,8 +2,8 @@
 // The epilogue of tensor-core kernels. The sums of a warp are 16 rows of C, distributed over its
 // lanes as D of mma m16n8 and of wgmma: with group = lane / 4 and t = lane % 4, sums[i] is in row
 // group + 8 (i / 2 % 2), column 8 (i / 4) + 2 t + i % 2. The warp transposes pieces of 16 x 32
-// through 2 KiB of shared memory, so that a lane finishes four adjacent columns and the lanes of a row
-// access contiguous memory.
+// through 2 KiB of shared memory, so that a lane finishes four adjacent columns and the lanes of a
+// row access contiguous memory.
 //
 //   finish_strip<Columns>(p, stage, matrix, first_row, first_column,
 //                         [&](int i) { return sums[i]; });
