@@ -113,7 +113,7 @@ class RUNG_API Context {
   /// Throws Error(not_available) without a usable GPU.
   static Context cuda(int device = 0, void* stream = nullptr);
   static Context simt();
-  /// Returns a context on a device of an OpenCL platform. All contexts on a device share one
+  /// Returns a context on a device of an OpenCL platform; all contexts on a device share one
   /// in-order queue. device().index counts the devices of all platforms. Throws
   /// Error(not_available) without a device.
   static Context opencl(int platform = 0, int device = 0);
