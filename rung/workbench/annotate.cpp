@@ -32,7 +32,7 @@ struct LineCount {
   std::uint64_t constant = 0, texture = 0;
   std::uint64_t barriers = 0;
   std::uint64_t branches = 0, divergent = 0;
-  double lanes = 0;                 // sum over all requests except of local memory
+  double lanes = 0;                 // active lanes, over all requests but those to local memory
   std::uint64_t counted_lanes = 0;  // number of these requests
   bool exact = true;
 

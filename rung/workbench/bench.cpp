@@ -143,8 +143,8 @@ struct Race {
 void announce(const AnyOperator& op, const std::vector<Race>& races, const BenchPlan& plan,
               const Options& options) {
   FILE* const to = options.json ? stderr : stdout;
-  // With --json, prints only if standard error is a terminal. Quick problems and the operator's own
-  // then need no estimate.
+  // With --json, prints nothing unless standard error is a terminal. If nothing is printed, quick
+  // problems and the operator's own problems need no estimate.
   const bool quiet = options.json && !is_terminal(STDERR_FILENO);
   const bool quick = std::all_of(races.begin(), races.end(), [&](const Race& race) {
     return is_quick(op, race.problem, race.context());

@@ -24,8 +24,8 @@ namespace {
 
 /// Limits of the buffer sets that a GPU cycles through: enough to exceed its L2 cache cold_factor
 /// times, so that every launch starts with a cold cache, and at least min_sets, so that no figure
-/// depends on the addresses of one set (H200, 2 GiB transposed by cuBLAS: 3779 to 4003 GB/s by
-/// address), within memory_share of the GPU's and the host's memory.
+/// depends on the addresses of one set (H200, 2 GiB transposed by cuBLAS: 3779 to 4003 GB/s,
+/// depending on the address), within memory_share of the GPU's and the host's memory.
 constexpr double cold_factor = 3;
 constexpr int min_sets = 4;
 constexpr int max_sets = 64;
@@ -212,8 +212,8 @@ class ProblemBench {
     if (pace.operations > 0) hold_against(pace.operations, samples);
   }
 
-  /// Returns the CPU's arithmetic ceiling as a contender, if arithmetic bounds the problem: the
-  /// clock rate of a machine varies by more than the differences between kernels.
+  /// Returns the CPU's arithmetic ceiling as one more contender of the race, if arithmetic bounds
+  /// the problem: the clock rate varies over time by more than kernels differ.
   bench::Pace pace() const {
     if (context_.backend() != Backend::cpu || timed_.empty() ||
         ceiling_.operations_per_second <= 0 || bench::bound_by_memory(cost_, ceiling_)) {

@@ -19,7 +19,7 @@ struct Case {
   Backend backend = Backend::cpu;
   std::string problem;
   std::string variant;
-  std::uint64_t seed = 1;  // 0: every problem, not one case
+  std::uint64_t seed = 1;  // 0: not one case, but a rung that never ran
   int threads = 1;
   int device = 0;
 

@@ -108,8 +108,8 @@ struct Position {
   Cost cost;
   [[nodiscard]] double intensity() const { return cost.operations / cost.bytes; }
 };
-/// Returns the positions by compulsory, declared and counted bytes; counted bytes once with each
-/// sector counted once per launch, once with every request.
+/// Returns the positions by compulsory, declared and counted bytes. Counted bytes have two
+/// positions: one counts each sector once per launch, the other every request.
 std::vector<Position> positions(const Explained& one);
 constexpr const char* each_sector_once = "distinct";
 constexpr const char* counted_sectors = "counted";

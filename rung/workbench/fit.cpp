@@ -339,7 +339,8 @@ Rates fit_rates(const std::vector<FitSample>& samples, const Rates& prior, doubl
   const Objective objective{samples, prior, hold, backend};
   Rates best = prior;
   double least = std::numeric_limits<double>::infinity();
-  // The optimum may be local: start from several values of the limits.
+  // The optimum may be local: also start with the prior's coefficients, except those of launches,
+  // scaled by 0.2 and by 5.
   for (const double limits : {1.0, 0.2, 5.0}) {
     Rates start = prior;
     for (std::size_t i = 2; i < term_count; ++i) start.of[i] *= limits;

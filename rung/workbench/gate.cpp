@@ -19,8 +19,8 @@
 namespace rung::workbench {
 namespace {
 
-/// Allowed ratios, 1.5 to 4 times those measured on a 2-core Zen 5 vCPU. Trailing comments: ratios
-/// before there were specialized kernels.
+/// Allowed ratios, 1.5 to 4 times those measured on a 2-core Zen 5 vCPU. The comments have the
+/// ratios measured before there were specialized kernels.
 constexpr AwkwardAndPlain shapes[] = {
     {"elementwise", "f32 60000x3,add,y=row", "f32 180000,add", 3},                 // 44
     {"elementwise", "f32 90000x2,mul,y=column", "f32 180000,mul", 8},              // 63
@@ -53,7 +53,7 @@ constexpr AwkwardAndPlain shapes[] = {
     {"scan", "bf16 158000,exclusive,reverse", "bf16 158000,exclusive", 2.6},       // 3.8
     {"scan", "bf16 3000x20,axis=0", "bf16 3000x32,axis=0", 2},                     // 4.0
     {"norm", "bf16 3x1299,gamma,beta", "bf16 3x1299,gamma,beta,f32_weights", 2},   // 8.3
-    // 1.02, 2.0, 3.1, 14, 1.4
+    // Ratios of the next five rows: 1.02, 2.0, 3.1, 14, 1.4.
     {"conv", "f32 2x256x14x14,out=256,k=3,p=1,winograd", "f32 2x256x14x14,out=256,k=3,p=1", 0.8},
     {"conv", "f32 15x64x7x21,k=3,p=1,g=64,nhwc", "f32 15x64x7x21,out=64,k=1,nhwc", 1.2},
     {"conv_backward_data", "f32 15x64x7x21,k=3,p=1,g=64,nhwc", "f32 15x64x7x21,out=64,k=1,nhwc",

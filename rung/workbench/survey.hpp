@@ -78,7 +78,7 @@ inline constexpr double good_enough = 0.9;
 inline constexpr double floor_multiple = 1.6;
 inline constexpr double floor_slack = 6e-6;
 
-/// Smaller differences between times are ignored: about the cost of a call.
+/// Differences between times below this, about the cost of a call, are ignored.
 inline constexpr double call_seconds = 20e-9;
 
 /// A version was disturbed if the spread of its times exceeds this share of their median, or if
@@ -88,11 +88,12 @@ inline constexpr double max_slowdown = 3;
 /// Returns false if a version was disturbed; NaN: unknown, and no evidence of disturbance.
 bool is_steady(double spread, double least, double brief);
 
-/// Returns true if another eligible rung is faster, so that an estimate is wrong; false for an
-/// undecided row.
+/// Returns true if another eligible rung takes less than good_enough times the seconds of the
+/// chosen one, and at least call_seconds less: an estimate is wrong. False for an undecided row.
 bool is_wrong_choice(const SurveyRow& row);
-/// Returns true if even the fastest eligible rung is slower than the peer or a teaching rung, or,
-/// without a peer, far from the floor.
+/// Returns true if the peer or a teaching rung beats even the fastest eligible rung by that margin,
+/// or if there is no peer and that rung takes more than floor_multiple times the floor and more
+/// than the floor plus floor_slack. False for an undecided row.
 bool is_missing_kernel(const SurveyRow& row);
 /// Returns the sort key of a problem, worst first: the least of its ratios, where a time within
 /// floor_multiple of the floor counts as 1. Undecided rows sort last.

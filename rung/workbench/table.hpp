@@ -15,8 +15,8 @@ namespace rung::workbench {
 class Table {
  public:
   /// Treatment of a column if the table is too wide. `yield`: truncated before any other column is
-  /// dropped, along with columns to cut while those stay readable, and then dropped first. `keep`:
-  /// truncated or dropped only as a last resort.
+  /// dropped, together with `cut` columns as long as these stay readable; then the first to be
+  /// dropped. `keep`: truncated or dropped only as a last resort.
   enum class Fit : unsigned char { keep, cut, drop, yield };
   struct Column {
     std::string title;

@@ -26,7 +26,7 @@ typedef struct rung_optimizer_options {
   int decoupled;
   double momentum; /* of sgd */
   int nesterov;
-  double beta1; /* of adam, as what follows */
+  double beta1; /* of adam, as are the next three */
   double beta2;
   double epsilon;
   int step;        /* from 1 on */

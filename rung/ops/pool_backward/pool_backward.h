@@ -17,7 +17,7 @@ extern "C" {
 typedef struct rung_pool_backward_options {
   size_t size;
   rung_pooling kind;
-  int kernel[2];  /* of height and width, as what follows */
+  int kernel[2];  /* {height, width}, as the next three */
   int stride[2];  /* 0: as the kernel */
   int padding[2]; /* at both ends */
   int dilation[2];

@@ -6,8 +6,8 @@
 //          of u8 along a row fit 16 bits; down the columns, two rows are interleaved for an
 //          instruction that multiplies pairs and adds.
 // Changes  Against separable (Sobel: padded_rows): no sum is loaded or stored between taps, and u8
-//          uses 32 lanes of 16 bits; the compiler's baseline x86-64 code has 4 lanes of 32. 5x and
-//          more in one step.
+//          uses 32 lanes of 16 bits; the compiler's baseline x86-64 code has 4 lanes of 32 bits. 5x
+//          and more in one step.
 // Cost     A Gaussian of u8 takes 2 T multiply-adds per result, 32 per instruction with AVX-512. x
 //          loaded once (and the rows around each band of 128 once more), y stored once.
 // Limits   Gaussian, unsharp, Sobel, and boxes of f32; one thread.

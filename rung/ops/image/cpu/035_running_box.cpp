@@ -6,7 +6,8 @@
 //          sums: 31 neighbors are six sums of five, and one.
 // Changes  Against separable: two operations per element down the columns, whatever T; 12 along the
 //          row for T = 31, 6 for T = 7. Division by T^2 becomes a multiplication by its reciprocal.
-//          32 lanes of 16 bits, where the compiler uses 4 of 32: 5x and more in one step.
+//          32 lanes of 16 bits, where the compiler uses 4 lanes of 32 bits: 5x and more in one
+//          step.
 // Cost     Ring buffer of T + 1 lines of x, one line of column sums. x loaded once, y stored once.
 // Limits   Boxes of u8; one thread. f32 has no running sums: a rounding error, an infinity or a NaN
 //          would persist in them.

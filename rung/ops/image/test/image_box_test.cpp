@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// image's box filter: rounding of means, and the box of courses, with zeros outside.
+// image's box filter: rounding of means, and the variant taught in courses, which pads with zeros.
 #include "rung/ops/image/test/image_test.hpp"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST_P(ImageBoxOn, MeansAreRoundedToNearest) {
   }
 }
 
-// The box blur of courses: zeros outside, and an integer division.
+// The box blur as taught in courses: zeros outside the picture, and an integer division.
 TEST_P(ImageBoxOn, BoxWithZerosOutsideIsTruncated) {
   Bytes x = random_bytes({19, 70, 3}, 7);
   for (const int radius : {0, 1, 2, 4, 8, 15}) {

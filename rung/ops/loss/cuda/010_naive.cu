@@ -4,7 +4,8 @@
 // Idea     One thread per row computes its maximum, sum of exponentials, loss and gradient.
 // Changes  baseline.
 // Cost     x is read three times, uncoalesced: lanes of a warp are a row apart, so a load uses one
-//          element of each 32-byte sector, and its other elements only if the sector stays in L1.
+//          element of each 32-byte sector; later loads find the other elements only if the sector
+//          is still in L1.
 // Limits   Cross entropy of f32 in contiguous rows, without smoothing; few rows leave the GPU
 //          underused, however long they are.
 // Source   the definition.

@@ -10,7 +10,7 @@
 // Cost     x is read once and dx written once; two exponentials per element, x is read three times
 //          from shared memory.
 // Limits   Compute capability 9.0; cross entropy of contiguous rows of f32, f16 or bf16, longer
-//          than 64 KiB. Clusters above 8 blocks fit in fewer places on the chip.
+//          than 64 KiB. With clusters of more than 8 blocks, fewer blocks are resident at once.
 // Source   softmax's ladder (ops/softmax/cuda/060_cluster_rows.sm90a.cu).
 #include "rung/core/bounds.hpp"
 #include "rung/device/ptx/async_copy.hpp"

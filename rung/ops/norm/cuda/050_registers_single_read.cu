@@ -276,9 +276,9 @@ bool launch_full(Context& context, NormArguments<T> call, RowBlock block) {
   return true;
 }
 
-/// Launches the kernel for full packs: 32 elements per thread, 16 for f64. 16-bit rows use 64 if
-/// they fill their threads and are longer than 4096, or are longer than 16384. At least 8 threads
-/// per row, whose packs form a 128-byte line.
+/// Launches the kernel for full packs: 32 elements per thread, 16 for f64. 16-bit rows of more than
+/// 4096 elements have 64 per thread if these fill every thread or if the row is longer than 16384.
+/// At least 8 threads per row, whose packs form a 128-byte line.
 template <class T>
 void launch_whole(Context& context, const NormArguments<T>& call) {
   constexpr int kept = kept_packs<T>;

@@ -4,8 +4,8 @@
 // Idea     A row too long for an SM is spread over the 2, 4 or 8 blocks of a persistent cluster, 64
 //          KiB per block, or 32 KiB of 16-bit elements. gamma and beta stay in registers for all
 //          rows; rows arrive in a shared-memory ring by asynchronous copies. Each warp sends its
-//          16-byte partial result to every block, where an mbarrier counts it; meanwhile the
-//          previous row is finished, read from the ring again.
+//          16-byte partial result to every block, where an mbarrier counts it; meanwhile the block
+//          reads the previous row from the ring again and finishes it.
 // Changes  against registers_single_read: rows of up to 512 KiB (131072 f32 elements).
 // Cost     Compulsory traffic; one message from every warp to every block of the cluster per row.
 // Limits   Compute capability 9.0; contiguous rows of full, aligned packs. Weights of another type

@@ -146,7 +146,7 @@ Tolerance Norm::tolerance(const Args& args, const RungInfo& rung, Values) {
     return static_cast<double>(largest);
   };
   if (rung.name == "welford" || rung.peer) {
-    // They keep the bounds for all rungs, not those for rungs that correct the mean.
+    // These do not correct the mean: they keep only the wider bounds that hold for all rungs.
     const auto factor = [](const RowStatistics& row) { return row.uncorrected(); };
     tolerance.magnitude = std::max(1.0, largest_of_rows(factor));
   }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# norm: what comes from memory is asked for by the kind of CPU (rung/cpu/prefetch.hpp). Rows are done as
-# on the other kind, too; one of the two repeats what test_norm does.
+# norm: prefetching from memory depends on the kind of CPU (rung/cpu/prefetch.hpp). These tests
+# force either kind; one of them repeats test_norm.
 if(NOT RUNG_SANITIZE)
   foreach(prefetch 0 1)
     add_test(NAME test_norm_prefetch_${prefetch} COMMAND test_norm --gtest_filter=NormCpu.SameBitsPastTheCaches)

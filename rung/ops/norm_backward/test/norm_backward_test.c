@@ -68,7 +68,7 @@ void check_norm_backward(rung_context* context) {
   options.gamma = &tgamma;
   options.dgamma = &tdgamma;
   options.dbeta = &tdbeta;
-  for (int kind = 0; kind < 4; ++kind) { /* with and without what the forward call wrote */
+  for (int kind = 0; kind < 4; ++kind) { /* with and without mean and rstd */
     const int rms = kind & 1, given = kind & 2;
     expect(0.5, rms, 1);
     options.mean = given && !rms ? &tmean : NULL;

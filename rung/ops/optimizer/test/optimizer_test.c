@@ -50,7 +50,7 @@ void check_optimizer(rung_context* context) {
   options.first_moment = &tm;
   options.second_moment = &tv;
   memset(m, 0, sizeof m);
-  for (int i = 0; i < SIZE; ++i) { /* of the first step only the sign is left */
+  for (int i = 0; i < SIZE; ++i) { /* adam's first step has the gradient's sign */
     const double step = g[i] / (fabs((double)g[i]) + 1e-8);
     expected[i] = (float)(p[i] * (1 - 0.125 * 0.5) - 0.125 * step);
   }

@@ -6,12 +6,12 @@
 //          Windows that overlap in a row share their columns, and no window needs an edge case.
 // Changes  Against simd: kh + kw operations per output instead of kh kw. The line stays in L1 in
 //          the arithmetic type, so that one kernel serves every type, kind and stride. Several
-//          short rows share a line; if a window is a whole plane, only the lanes remain to be
-//          combined at its end.
+//          short rows share a line; if a window is a whole plane, vectors are accumulated over it,
+//          and their lanes combined once.
 // Cost     x is loaded kh / sh times, all but the first from the caches, and stored to a line once.
 // Limits   One thread. Weighted sums and positions of maxima are not separable: all rows of a
 //          window are stored, and kh kw operations remain. Contiguous channels use
-//          shapes/contiguous_channels, lines that exceed the scratch memory clipped.
+//          shapes/contiguous_channels; if lines exceed the scratch memory, 015_clipped is used.
 // Source   van Herk, A fast algorithm for local minimum and maximum filters, 1992, has the next
 //          step: 3 operations for any kw, which pays for larger windows than pooling has.
 #include "rung/cpu/foreach_target.hpp"

@@ -6,11 +6,12 @@
 //          results along the columns.
 // Changes  Against shared_rows: kh + kw taps per output instead of kh kw. The kh loads from global
 //          memory are coalesced whatever the stride, with several in flight. Shared memory holds a
-//          row of results per row of y instead of x, and rows of y are numbered through all planes,
-//          so that small images fill a block too.
+//          row of results per row of y instead of x, and rows of y are numbered across planes, so
+//          that small images fill a block too.
 // Cost     kh / sh loads per element of x, all but the first from the L1 or L2 cache; a store to
 //          shared memory per column of x and row of y, and kw loads per output.
-// Limits   Contiguous rows of up to 48 KiB, widened; maximum, with its position, average, l2.
+// Limits   Contiguous rows of up to 48 KiB in the arithmetic type; maximum, with its position,
+//          average, l2.
 #include <type_traits>
 
 #include "rung/ops/pool/cuda/detail/images.hpp"

@@ -4,7 +4,7 @@
 // Idea     The definition: one loop over the terms of each result, a single accumulator.
 // Changes  Baseline.
 // Cost     Each element is loaded once, but each addition depends on the previous one: 2 to 4
-//          cycles per element, while memory could deliver ten elements.
+//          cycles per element, in which memory could deliver ten.
 // Limits   Sums of f32 and f64, terms at a constant stride. The error bound is n u for n terms: an
 //          f32 sum of 2^25 ones stops at 2^24.
 // Source   any textbook.

@@ -3,8 +3,8 @@
 //
 // Idea     as many blocks as the device holds at once; each thread walks x with a grid stride, four
 //          elements per iteration, and accumulates them in registers before any tree.
-// Changes  against two_stage_warp: one tree per thread, not per two elements; two launches for any
-//          n, since the second pass has one partial sum per resident block.
+// Changes  against two_stage_warp: one tree per resident block, not per 512 elements; two launches
+//          for any n, since the second pass has one partial sum per resident block.
 // Cost     a load and an addition per element. Four loads are in flight at a time.
 // Limits   one sum of contiguous f32; the error grows with the elements per thread, so reduce never
 //          chooses this rung or the next.

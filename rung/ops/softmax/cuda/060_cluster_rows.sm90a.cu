@@ -11,7 +11,7 @@
 //          barrier at the start overlaps the loads; none is needed at the end, because a block that
 //          has received all partials is not written to any more.
 // Limits   Compute capability 9.0; contiguous rows; f32, f16 and bf16 with results of the same
-//          type. Clusters above 8 blocks fit in fewer places on the chip.
+//          type. With clusters of more than 8 blocks, fewer blocks are resident at once.
 // Source   QuACK (T. Dao and others, 2025); the Hopper tuning guide on distributed shared memory.
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"

@@ -7,7 +7,7 @@
 // Cost     1 load of y and dy and 1 store per element; one exchange per row. The cluster barrier at
 //          the start overlaps the loads; none is needed at the end.
 // Limits   Compute capability 9.0; contiguous rows of up to 131072 f32, 262144 f16 or bf16; dx of
-//          the type of y. Clusters above 8 blocks fit in fewer places on the chip.
+//          the type of y. With clusters of more than 8 blocks, fewer blocks are resident at once.
 // Source   QuACK (T. Dao and others, 2025); the Hopper tuning guide on distributed shared memory.
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"

@@ -6,8 +6,8 @@
 // Changes  Baseline.
 // Cost     Two loads per multiply-add: an element of x and a weight. Adjacent threads load adjacent
 //          elements, and K threads load the same element, from L1 if it is still cached.
-// Limits   f32; one or two axes, a mask, zero edges. Bound by load instructions: half an operation
-//          per byte.
+// Limits   f32; one or two axes, a mask, zero edges. Bound by load instructions: a quarter of an
+//          operation per byte loaded.
 // Source   D. Kirk, W. Hwu and I. El Hajj, Programming Massively Parallel Processors, section 7.2.
 #include "rung/ops/stencil/cuda/detail/image.hpp"
 

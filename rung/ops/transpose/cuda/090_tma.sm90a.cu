@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / tma
 //
-// Idea     TMA loads the tile: one thread issues the copies of its boxes, the hardware fills edges
-//          and swizzles chunks. Threads transpose 4 x 4 elements in registers and store them to y,
-//          16 bytes per access.
+// Idea     TMA loads the tile: one thread issues the copies of the tile's boxes, the hardware fills
+//          edges and swizzles chunks. Threads transpose 4 x 4 elements in registers and store them
+//          to y, 16 bytes per access.
 // Changes  against vectorized: no address computation for x and no registers for loads in flight;
 //          eight blocks with a tile each are resident.
 // Cost     4 shared loads of 16 bytes, with 4-way bank conflicts, and 4 stores per 64 bytes.

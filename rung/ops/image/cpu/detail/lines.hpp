@@ -31,7 +31,7 @@ inline constexpr int max_radius_of_small_panel = 3;
 inline constexpr std::int64_t line_length =
     round_up(large_panel + 2 * 4 * Image::max_radius + line_slack, 64);
 inline constexpr int max_taps = 2 * Image::max_radius + 1;
-/// Bytes of results, exceeding the caches, from which on non-temporal stores are used.
+/// Minimum bytes of results for non-temporal stores; fewer may stay in a cache.
 inline constexpr std::int64_t worth_streaming = 8 << 20;
 
 inline int reach_of(const Image::Args& args) {

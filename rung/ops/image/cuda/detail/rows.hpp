@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures as planes of rows of elements, for filters with a neighborhood. Adjacent channels stay
-// in one row, in which the neighbor of an element is `group` elements away; other channels are
+// Pictures as planes of rows of elements, for filters with a neighborhood. Interleaved channels
+// share a row, in which the neighbor of an element is `group` elements away; other channels are
 // separate planes. Kernels need not distinguish interleaved from planar pictures.
 #pragma once
 

@@ -265,7 +265,8 @@ StagedRowsPlan plan_of(std::int64_t rows, int n, std::size_t element, bool sums,
   const std::int64_t groups = ceil_div(rows, std::int64_t{plan.chunks.group});
   plan.blocks = groups;
   if (sums) {
-    // More blocks produce more sums to add up: a row takes as long as 32 Ki sums.
+    // More blocks produce more sums to add up: computing a row takes as long as adding up 32 Ki
+    // sums.
     const double best = std::sqrt(static_cast<double>(groups) * 32768 * plan.chunks.group / n);
     plan.blocks = clamped(static_cast<std::int64_t>(best), std::int64_t{1}, groups);
   }

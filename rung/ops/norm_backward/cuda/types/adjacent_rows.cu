@@ -168,7 +168,7 @@ Support supports(const NormBackward::Args& args, const Context& context) {
 }
 
 /// Returns the number of blocks. Blocks with column sums are limited, because their sums are added
-/// up later: 32 rows take as long as 64 Ki sums.
+/// up later: computing 32 rows takes as long as adding up 64 Ki sums.
 std::int64_t blocks_of(std::int64_t rows, std::int64_t n, bool sums) {
   const std::int64_t groups = ceil_div(rows, std::int64_t{warp_size});
   if (!sums) return groups;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / long rows
 //
-// Idea     A block computes part of one row of y, four outputs per thread: the row's index and the
-//          start of its taps are computed once per block, and a thread computes only the indices of
-//          one axis. The loads of four outputs are in flight together.
+// Idea     A block computes part of one row of y, four outputs per thread, 256 apart: the row's
+//          index and the start of its taps are computed once per block, and a thread computes only
+//          the indices of one axis. The loads of four outputs are in flight together.
 // Changes  Against narrow_indices, in which a window of two taps takes 200 instructions of index
 //          arithmetic.
 // Cost     kh kw loads per output, most of them from the L1 cache. Lanes beyond the end of a row
@@ -18,7 +18,7 @@ namespace {
 using namespace pool_cuda;
 
 constexpr int threads = 256;
-constexpr int group = 4;  // outputs per thread, a block's threads apart
+constexpr int group = 4;  // outputs per thread, `threads` apart
 constexpr int piece = threads * group;
 
 template <Pooling kind, int Columns, class T>

@@ -53,15 +53,15 @@ struct Columns {
   void* value;           // pointer to the wide type, padded to whole vectors
   void* rest;
   bool first = true;      // overwrite the pairs; false: accumulate into them
-  bool arg = false;       // rest receives the row's number ...
-  std::int64_t row0 = 0;  // ... where the first row has this one
+  bool arg = false;       // rest receives the row number
+  std::int64_t row0 = 0;  // number of the first row
   // If not null, results of x's floating type are stored contiguously instead of pairs. Requires at
   // most max_direct_rows rows, all in this kernel call.
   void* y = nullptr;
   double divisor = 0;  // divisor of a mean; 0: no division
   bool root = false;   // take the square root (norms)
 };
-/// Rows that lanes accumulate before they are added to the wide type.
+/// Rows that a lane accumulates before its total is added to the wide type.
 inline constexpr std::int64_t max_direct_rows = 512;
 /// Maximum columns per kernel call: 16 KiB of f32 sums stay in L1 beside eight streams of rows.
 inline constexpr std::int64_t columns_at_most = 4096;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / short rows
 //
-// Idea     a row has a warp or less: the fewest lanes that leave each at least two 16-byte loads.
+// Idea     a warp or less folds a row: the fewest lanes that leave each at least two 16-byte loads.
 //          Lanes join by shuffles, and no warp waits for another.
 // Changes  against single_pass_last_block: no barrier, and no block of 512 threads per row.
 // Cost     x once.

@@ -4,7 +4,7 @@
 //
 // The chunk size depends on the line length only: results must not depend on the thread count. 64
 // KiB take about 2 us, twenty times the latency of a carry between cores; lines that come from
-// memory have chunks of 256 KiB, long streams that L2 holds between total and scan.
+// memory have chunks of 256 KiB: long sequential streams that still fit L2 between total and scan.
 #pragma once
 
 #include <hwy/cache_control.h>

@@ -295,7 +295,7 @@ inline bool is_adjacent(const Scan::Args& args) {
 /// Returns the rates key: one per element size, and for lines that are reversed or strided.
 inline std::string_view line_path(const Scan::Args& args) {
   constexpr std::string_view paths[] = {"1", "2", "", "8"};
-  constexpr std::int64_t few = 128;  // lines, that leave SMs idle
+  constexpr std::int64_t few = 128;  // fewer lines leave SMs idle
   return !is_adjacent(args)      ? args.lines.size() < few ? "few apart" : "apart"
          : !args.is_contiguous() ? "backward"
                                  : paths[std::countr_zero(size_of(args.x.dtype))];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments of the first GPU rungs: images of f32. The rungs differ only in their kernels, in the
-// assignment of loads to threads.
+// Arguments of the first GPU rungs: images of f32. The rungs differ only in their kernels: in which
+// thread loads which elements.
 #pragma once
 
 #include <cstdint>

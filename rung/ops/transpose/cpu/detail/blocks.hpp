@@ -181,7 +181,7 @@ inline bool goes_down(const Moves& m) {
 /// Returns panels for non-temporal stores, as long as possible, since the first band of each has
 /// nothing prefetched. Panels processed down their rows have one page of y per row.
 inline Grid streaming_grid(const Moves& m, std::int64_t rows) {
-  constexpr std::int64_t pixels = 64 << 10;  // the fence after a block costs as much as a hundred
+  constexpr std::int64_t pixels = 64 << 10;  // the fence after a block takes as long as 100 pixels
   if (is_pixels(m)) return {m, pixels, pixels, tile_side_of(m)};
   if (goes_down(m)) rows = panel_columns(m.element_bytes);
   return {m, rows, panel_columns(m.element_bytes), tile_side_of(m)};
