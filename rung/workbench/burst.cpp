@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung burst: the fraction of bytes transferred by DRAM and caches that a strided access uses.
+// rung burst: the share that a strided access uses of the bytes that DRAM and caches transfer for
+// it.
 #include "rung/bench/burst.hpp"
 
 #include "rung/workbench/calculator.hpp"

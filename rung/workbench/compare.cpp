@@ -20,7 +20,7 @@ namespace {
 constexpr double oracle_operations = 3e7;  // budget of a sequential oracle, about 30 ms
 constexpr double judged_elements = 65536;  // budget of comparisons, about 1 ms
 constexpr std::int64_t min_rows = 12;      // regardless of the cost of a row
-constexpr std::int64_t telling_row = 8;    // integers: a whole row of poison is no coincidence
+constexpr std::int64_t telling_row = 8;    // shorter integer rows may equal poison by chance
 
 const unsigned char* element(const Tensor& tensor, std::int64_t index) {
   return static_cast<const unsigned char*>(tensor.ref().data) +

@@ -95,10 +95,12 @@ bool is_wrong_choice(const SurveyRow& row);
 /// or if there is no peer and that rung takes more than floor_multiple times the floor and more
 /// than the floor plus floor_slack. False for an undecided row.
 bool is_missing_kernel(const SurveyRow& row);
-/// Returns the sort key of a problem, worst first: the least of its ratios, where a time within
-/// floor_multiple of the floor counts as 1. Undecided rows sort last.
+/// Returns the sort key of a problem, worst first: the least of its ratios, 0 for a wrong result.
+/// Without a peer, of_floor is among them, times floor_multiple; a time within floor_slack of the
+/// floor counts as 1. Undecided rows sort last.
 double goodness(const SurveyRow& row);
-/// Returns true if a row that was timed again replaces the previous one.
+/// Returns true if a row that was timed again replaces the previous one: either of them failed, the
+/// previous one was undecided, or the new one is decided and has a better goodness().
 bool replaces(const SurveyRow& row, const SurveyRow& before);
 
 /// Checks the public call against the oracle and times it against every version that supports the

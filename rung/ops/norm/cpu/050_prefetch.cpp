@@ -3,7 +3,7 @@
 //
 // Idea     Software prefetch: while the squares of one row are summed, prefetch the next row into
 //          L1, one line per vector.
-// Changes  against simd: one instruction in the loop of pass 2. Otherwise the first pass waits for
+// Changes  against simd: one instruction in the loop of pass 2. Without it the first pass waits for
 //          memory, and the other two, in L1, leave memory idle.
 // Cost     Same as simd: 12 bytes per element, where 8 are compulsory.
 // Limits   Same as simd. Rows longer than L1 evict their own prefetched lines.

@@ -126,7 +126,7 @@ void check_reduce(rung_context* context) {
     wanted[row * 3 + 2] = at[1] + at[2] + at[3];
   }
   SAME(sums, wanted, ROWS * 3, 1e-6);
-  /* An empty tensor is a wrong one here, not a missing one. */
+  /* Empty offsets are invalid; NULL would mean that there are none. */
   const int64_t nothing[1] = {0};
   const rung_tensor empty = tensor_of(NULL, RUNG_I32, 1, nothing);
   options.offsets = &empty;

@@ -36,8 +36,9 @@ inline constexpr int load_warp = look_warp + 1;
 inline constexpr int threads = (load_warp + 1) * warp_size;
 /// Tiles per group.
 inline constexpr int group_size = 128;
-// A wait distinguishes a phase from the next, not from the one after. Tiles may arrive in another
-// order than they were issued, so the same sum warp always waits on a given buffer, phase by phase.
+// The parity that a wait tests distinguishes a phase from the next, not from the one after. Tiles
+// may arrive in another order than they were issued, so the same sum warp always waits on a given
+// buffer, phase by phase.
 static_assert(stages % sum_warps == 0);
 
 /// A buffer of the ring, with the barriers and values that the roles exchange about its tile.

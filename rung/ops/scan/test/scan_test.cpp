@@ -100,7 +100,7 @@ TEST_P(ScanOn, SecondCallIsTheSameBits) {
 }
 
 TEST(ScanCpu, SameBitsForAnyNumberOfThreadsAndEveryChunkedRung) {
-  auto x = random_values(3000001);  // with chunks of either size, the last one partial
+  auto x = random_values(3000001);  // chunks of 256 KiB, for 300001 of 64 KiB; partial last ones
   for (const std::size_t n : {x.size(), std::size_t{300001}}) {
     for (const bool exclusive : {false, true}) {
       std::vector<float> first;

@@ -3,7 +3,7 @@
 //
 // Idea     Software prefetch: while the exponentials of one row are computed, prefetch the next row
 //          into L1, one line per vector.
-// Changes  against four_chains: one instruction in the loop of pass 2. Otherwise the maximum pass
+// Changes  against four_chains: one instruction in the loop of pass 2. Without it the maximum pass
 //          waits for memory and the exponential pass leaves memory idle: hardware prefetchers
 //          follow the current loads, not the row that comes next.
 // Cost     Same as simd: 12 bytes per element, where 8 are compulsory; the loads now overlap
