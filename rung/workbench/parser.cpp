@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options. Values are parsed here rather than by CLI11, so that errors state the given value and
-// the accepted range in readable numbers.
+// Options and positional arguments of a command. Values are parsed here rather than by CLI11, so
+// that errors state the given value and the accepted range in readable numbers.
 #include <fmt/format.h>
 
 #include <algorithm>

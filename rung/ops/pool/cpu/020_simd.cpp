@@ -172,7 +172,8 @@ Support supports(const Pool::Args& args, const Context&) {
               : unsupported("contiguous channels, or contiguous rows and a stride of 1 or 2");
 }
 
-/// Returns the facts of a call. Windows at the edges of rows are computed one by one.
+/// Returns the work of a call for the time model. Windows at the edges of rows are computed one by
+/// one.
 Work work(const Pool::Args& args, const Context&) {
   const std::int64_t lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
   const bool channels = args.x.strides[1] == 1 && args.y.strides[1] == 1;

@@ -134,8 +134,8 @@ Support supports(const Pool::Args& args, const Context&) {
                                       : unsupported("more tiles than a grid has blocks");
 }
 
-/// Returns the facts of a call. A tile is loaded by rows; a window is read from shared memory,
-/// eight elements at a time.
+/// Returns the work of a call for the time model. A tile is loaded by rows; a window is read from
+/// shared memory, eight elements at a time.
 Work work(const Pool::Args& args, const Context&) {
   const std::int64_t planes = args.images() * args.channels(), along = smaller(planes, max_planes);
   const std::int64_t loads = ceil_div(staged(args.rows, tile_rows), warps) *

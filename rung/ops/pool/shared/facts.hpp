@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts of CUDA rungs of pool and pool_backward. Few of these rungs are memory-bound: index
-// arithmetic per window makes most of them bound by instruction issue and load latency.
+// Work of the CUDA rungs of pool and pool_backward for the time model (docs/choice.md). Few of
+// these rungs are memory-bound: index arithmetic per window makes most of them bound by instruction
+// issue and load latency.
 #pragma once
 
 #include "rung/core/operator.hpp"
@@ -8,7 +9,7 @@
 
 namespace rung {
 
-/// Returns the facts of blocks of 256 threads, each of which issues `loads` loads in sequence.
+/// Returns the work of blocks of 256 threads, each of which issues `loads` loads in sequence.
 inline Work pool_facts(Amount blocks, Amount loads) {
   return {.blocks = blocks, .resident = 8, .rounds = loads, .steps = loads};
 }

@@ -66,7 +66,8 @@ Support supports(const PoolBackward::Args& args, const Context&) {
   return args.dx.dtype == DType::f32 ? supported : unsupported("f32 only");
 }
 
-/// Returns the facts of a call: elements of dx set to zero, then windows or their taps added.
+/// Returns the work of a call for the time model: elements of dx set to zero, then windows or their
+/// taps added.
 Work work(const PoolBackward::Args& args, const Context&) {
   const std::int64_t taps = args.kind() == Pooling::max ? 1 : args.taps();
   return {

@@ -309,7 +309,8 @@ int threads_of(const PoolBackward::Args& args, const Context& context) {
   return static_cast<int>(std::min<std::int64_t>(context.threads(), GatherLines(args).units));
 }
 
-/// Returns the facts of a call: rows of windows read per group of rows of dx, and taps added.
+/// Returns the work of a call for the time model: rows of windows read per group of rows of dx, and
+/// taps added.
 Work facts(const PoolBackward::Args& args, int threads) {
   const GatherLines lines(args);
   const auto stride = static_cast<double>(args.rows.stride),

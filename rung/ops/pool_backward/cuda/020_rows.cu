@@ -92,7 +92,7 @@ Support supports(const PoolBackward::Args& args, const Context&) {
   return fits ? supported : unsupported("more rows than a grid has blocks for");
 }
 
-/// Returns the facts of a call. Lanes beyond a row's end idle.
+/// Returns the work of a call for the time model. Lanes beyond a row's end idle.
 Work work(const PoolBackward::Args& args, const Context&) {
   const std::int64_t rows = args.images() * args.channels() * args.rows.in;
   return pool_facts(ceil_div(rows, std::int64_t{warps * warp_rows}) *

@@ -6,7 +6,7 @@
 // Changes  baseline. (A loop in a single thread, or an atomic per element, would be slower.)
 // Cost     log2(256) rounds through global memory: each addition loads two elements and stores one.
 //          Working threads are 2, 4, 8 ... apart: every warp stays active with fewer and fewer
-//          lanes (divergence), and each access touches a line of its own.
+//          lanes (divergence), and from s = 4 on each lane's access touches a sector of its own.
 // Limits   one sum of contiguous f32.
 // Source   D. Kirk & W. Hwu, Programming Massively Parallel Processors, chapter on reduction;
 //          M. Harris, "Optimizing parallel reduction in CUDA" (2007), kernel 1.

@@ -4,7 +4,8 @@
 // cuBLAS is column-major: it sees x, rows x columns with contiguous rows, as a columns x rows
 // matrix A whose leading dimension is x's row stride, and y as a rows x columns matrix.
 //
-// Limits   f32 and f64 as single elements; 32-bit sizes. It computes: signaling NaNs become quiet.
+// Limits   f32 and f64 as single elements; 32-bit sizes. It multiplies by 1: signaling NaNs become
+//          quiet.
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 

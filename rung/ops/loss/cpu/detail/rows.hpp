@@ -124,7 +124,8 @@ inline std::size_t spare_bytes(const Loss::Args& args) {
 /// Problems of fewer elements use one thread: waking a second one costs about 5 us.
 inline constexpr std::int64_t min_elements = 1 << 14;
 
-/// Returns the facts of a rung; `has_vectors`: it processes rows in vectors of 16 elements.
+/// Returns the work of a rung for the time model; `has_vectors`: it processes rows in vectors of 16
+/// elements.
 inline Work facts(const Loss::Args& args, bool has_vectors, int threads) {
   const bool powers = args.options.kind == LossKind::cross_entropy;
   const bool small = size_of(args.x.dtype) == 2;

@@ -229,8 +229,8 @@ void run_rows(const Loss::Args& args, Context& context, const RowBlock& block,
            smaller(max_blocks(context), (args.count() + block.rows - 1) / block.rows), kernel);
 }
 
-/// Adds the launches of run_blocks() to a kernel's facts: the count of labels, if needed, and the
-/// final sum.
+/// Adds the launches of run_blocks() to a kernel's work for the time model: the count of labels, if
+/// needed, and the final sum.
 inline Work with_result(const Loss::Args& args, const Work& work) {
   return in_launches(work.launches + (args.ignores() ? 2 : 1), work);
 }

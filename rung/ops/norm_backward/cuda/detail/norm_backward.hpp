@@ -186,8 +186,8 @@ void launch_finish(Context& context, const NormGradientArguments<T>& call, bool 
          norm_backward_finish<T>, call, columns);
 }
 
-/// Adds the final kernel to the facts: its threads have one dependent load per four chunks of a
-/// column, and 2 n elements per chunk are written and read.
+/// Adds the final kernel to the work for the time model: its threads have one dependent load per
+/// four chunks of a column, and 2 n elements per chunk are written and read.
 inline Work with_finish(const NormBackward::Args& args, Work work, Amount chunks) {
   if (!wants_sums(args)) return work;
   const std::int64_t n = NormBackward::lines_of(args).columns.size();

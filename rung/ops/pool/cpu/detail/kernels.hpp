@@ -41,8 +41,8 @@ inline bool has_contiguous_channels(const Pool::Args& args) {
   return args.x.strides[1] == 1 && args.y.strides[1] == 1 && args.channels() >= min_channels;
 }
 
-/// Returns the fastest kernel for a call; its facts; and the number of threads that suit the call.
-/// Defined in 025.
+/// Three functions of a call: the fastest kernel, its work for the time model, and the number of
+/// threads that amortize their wake-up. Defined in 025.
 Kernel kernel_for(const Pool::Args& args);
 Work facts(const Pool::Args& args, int threads);
 int threads_of(const Pool::Args& args, const Context& context);

@@ -61,7 +61,8 @@ struct GatherLines {
 /// Computes a range of units on the calling thread, with bytes() of scratch memory. Defined in 020.
 void gather_rows(const PoolBackward::Args& args, cpu::Range units, std::byte* scratch);
 
-/// Returns the number of threads that suit a call; facts(): its facts. Defined in 020.
+/// Returns the number of threads that amortize their wake-up; facts() returns the call's work for
+/// the time model. Defined in 020.
 int threads_of(const PoolBackward::Args& args, const Context& context);
 Work facts(const PoolBackward::Args& args, int threads);
 

@@ -5,8 +5,8 @@
 //          per thread, and a block's eight warps walk down the rows. Narrow columns without gaps
 //          are grouped: several rows of x form one row of the matrix.
 // Changes  against adjacent_results: 16-byte loads instead of one element per load; against
-//          single_pass_last_block: threads walk across rows. Blocks that share columns draw a
-//          ticket, and the last one joins their states in order.
+//          single_pass_last_block: threads walk down columns, not along a row. Blocks that share
+//          columns draw a ticket, and the last one joins their states in order.
 // Cost     x once; a state per column and block if blocks share columns.
 // Limits   columns of f32, f64, f16, bf16, i32, contiguous, at least 16 or without gaps; no
 //          products, no index search.
