@@ -119,8 +119,9 @@ bench::CountedWork work_of(const simt::record::Kernel& kernel);
 /// Returns the work of each kernel, on the problem `at` if there is one. Empty if nothing was
 /// counted.
 std::vector<bench::CountedWork> counted_work(const Explained& one);
-/// Returns the bound of the counted work: on `at` with the grid's waves, else as if the grid kept
-/// all SMs busy. Empty if nothing was counted or the chip's pace is unknown.
+/// Returns the bound of the counted work: for the problem `at`, if there is one, with the waves of
+/// its grid; else as if the grid kept all SMs busy. Empty if nothing was counted or the chip's pace
+/// is unknown.
 std::optional<bench::Bound> bound_of(const Explained& one);
 
 /// Least time under the roofline, and the limiting roof.

@@ -2,7 +2,7 @@
 // loss / naive
 //
 // Idea     Compute the definition in three passes over a row: the maximum; the sum of exponentials
-//          below it, which gives the loss; the gradient, softmax minus 1 at the label.
+//          relative to it, which gives the loss; the gradient, softmax minus 1 at the label.
 // Changes  Baseline.
 // Cost     x is read three times, from the cache after the first; two exponentials per element.
 // Limits   Cross entropy of f32 in contiguous rows, no ignored label, no smoothing; one thread. The

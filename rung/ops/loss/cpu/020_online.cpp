@@ -34,8 +34,8 @@ double online(const Loss::Args& args, double factor, cpu::Range rows) {
       all += row.write_without_label(classes);
       continue;
     }
-    // Running maximum, and the sum of exponentials below it. The maximum starts finite, because
-    // -infinity - -infinity is NaN.
+    // Running maximum, and the sum of exponentials relative to it. The maximum starts finite,
+    // because -infinity - -infinity is NaN.
     Sum maximum = std::numeric_limits<Sum>::lowest();
     double sum = 0;
     for (std::int64_t first = 0; terms.has_maximum() && first < classes; first += sum_block) {

@@ -86,7 +86,7 @@ HWY_INLINE void write_log(const T* x, Y* y, std::int64_t length, Sum maximum, Su
   });
 }
 
-/// A row's maximum, and the sum of its exponentials below it.
+/// A row's maximum, and the sum of its exponentials relative to it.
 template <class Sum>
 struct RowStatistics {
   Sum maximum;

@@ -6,9 +6,9 @@
 //          the row length: 8 threads for 64 elements, a warp up to 1024, a block of 1024 threads up
 //          to 32768.
 // Changes  against warp_per_row: compulsory traffic only, a quarter of the load instructions, and
-//          the same bytes in flight for rows of every length. A thread computes exponentials below
-//          its own maximum, so the row's maximum and sum are reduced together, with one barrier per
-//          row.
+//          the same bytes in flight for rows of every length. A thread computes exponentials
+//          relative to its own maximum, so the row's maximum and sum are reduced together, with one
+//          barrier per row.
 // Cost     1 load and 1 store per element. Per-thread overhead of a row (addresses, shuffles, the
 //          barrier) is amortized over 32 elements; at full memory bandwidth an element has a budget
 //          of some 30 instructions.
@@ -25,8 +25,8 @@ namespace {
 
 using namespace softmax_cuda;
 
-/// Computes one row, from the loads to the stores. Each thread takes exponentials below its own
-/// maximum; the factor that scales the results corrects them to the maximum of the row.
+/// Computes one row, from the loads to the stores. Each thread computes exponentials relative to
+/// its own maximum; the factor that scales the results corrects them to the maximum of the row.
 template <int packs, RowKind kind, class T, class Y, class Sum>
 __device__ __forceinline__ void register_row(const T* x, Y* y, std::int64_t length, int lead,
                                              const SoftmaxCall<T, Y>& p,

@@ -15,7 +15,7 @@ using namespace softmax_oracle;
 /// Maximum and sum of a row.
 struct RowSums {
   Real maximum = -std::numeric_limits<Real>::infinity();
-  Real sum = 0;  // of exponentials below the maximum
+  Real sum = 0;  // of exponentials relative to the maximum
   bool is_nan = false;
 };
 

@@ -80,7 +80,7 @@ __device__ __forceinline__ Pack<float, vector_width<T>> widen_again(const Packed
   }
 }
 
-/// Returns the maximum of a thread's packs and the sum of exponentials below it.
+/// Returns the maximum of a thread's packs and the sum of exponentials relative to it.
 template <class T, int count>
 __device__ __forceinline__ Total<float> total_of(const PackedWords (&read)[count],
                                                  const Power<float>& power) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of softmax kept in registers: exponentials below each thread's own maximum, and the exchange
-// that combines maxima and sums of the threads of a row.
+// Rows of softmax kept in registers: exponentials relative to each thread's own maximum, and the
+// exchange that combines maxima and sums of the threads of a row.
 #pragma once
 
 #include "rung/device/ptx/thread.hpp"
@@ -32,7 +32,7 @@ struct Power {
   }
 };
 
-/// Maximum of part of a row, and its sum of exponentials below that maximum.
+/// Maximum of part of a row, and its sum of exponentials relative to that maximum.
 template <class Sum>
 struct alignas(2 * sizeof(Sum)) Total {
   Sum maximum;
@@ -71,9 +71,9 @@ struct MergePowers {
   }
 };
 
-/// Replaces this thread's values by exponentials below their maximum (log: by the exponents) and
-/// returns their total. Using the thread's own maximum, one exchange suffices for the row's maximum
-/// and sum.
+/// Replaces this thread's values by exponentials relative to their maximum (log: by the exponents)
+/// and returns their total. Using the thread's own maximum, one exchange suffices for the row's
+/// maximum and sum.
 template <class Sum, int packs, int width>
 __device__ __forceinline__ Total<Sum> take_powers(Pack<Sum, width> (&values)[packs], bool log,
                                                   Sum scale, const Power<Sum>& power) {

@@ -57,7 +57,7 @@ __device__ __forceinline__ void for_each_batch(const T* x, std::int64_t length, 
   }
 }
 
-/// Online maximum and sum of exponentials below it.
+/// Online maximum, and the sum of exponentials relative to it.
 template <class Sum>
 struct Running {
   Sum maximum = no_maximum<Sum>;
