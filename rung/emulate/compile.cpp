@@ -57,8 +57,8 @@ bool needs_newer(const std::string& preprocessed) {
   return preprocessed.find("/rung/simt/wgmma.hpp\"") != std::string::npos;
 }
 
-/// Returns the environment variables that add include folders to g++, with empty values, which
-/// clear them when g++ runs.
+/// Returns the environment variables by which g++ finds further include folders, with the empty
+/// values that disable them.
 const std::vector<std::pair<std::string, std::string>>& no_include_paths() {
   static const std::vector<std::pair<std::string, std::string>> variables = {
       {"CPATH", ""}, {"CPLUS_INCLUDE_PATH", ""}};
@@ -337,7 +337,7 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
     options.insert(options.begin(), seed);
   }
   if (assembly || newer) preprocess_source(assembly);
-  // Needed even without recording, since hooks on volatile reads detect waits.
+  // Volatile reads need hooks even if nothing is recorded, since the hooks detect waiting threads.
   const std::string source = read_file(preprocessed);
   const bool hooks = sources.watched || holds_volatile(source);
   const std::string rewritten = stem + ".rung.ii";

@@ -33,7 +33,7 @@ std::atomic<int> ending_signal{0};
 
 void on_ending_signal(int signal) { ending_signal = signal; }
 
-// Programs may run on several threads, but signal handlers are per process.
+// run_program() may be called on several threads, but signal handlers are per process.
 std::mutex holders_mutex;
 int holders = 0;
 struct sigaction handlers_before[std::size(ending_signals)];

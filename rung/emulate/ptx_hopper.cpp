@@ -63,7 +63,8 @@ struct Hopper : PtxTranslator {
     return "";
   }
 
-  /// Returns true for copies into shared memory: its state space is the first in the name.
+  /// Returns true for copies into shared memory. The destination's state space comes first in the
+  /// instruction's name.
   [[nodiscard]] bool is_load() const {
     for (const std::string& modifier : one.modifiers) {
       if (modifier.starts_with("shared")) return true;

@@ -132,8 +132,8 @@ void rewrite_declaration(TokenStream& tokens, std::size_t word, bool in_function
 
   const bool dynamic = names.front().unbounded;
   if (!in_function && !dynamic) {
-    // A file-scope variable becomes local to OS threads, which is correct only if their blocks run
-    // one after another.
+    // A file-scope variable becomes thread_local, which is correct only if the blocks of an OS
+    // thread run one after another.
     tokens.replace(word, tokens[word - 1].is("static") ? "thread_local" : "static thread_local");
     return;
   }

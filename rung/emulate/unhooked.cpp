@@ -202,8 +202,8 @@ class Joiner {
     return at != numbers_.end() ? at->second : std::string(number);
   }
 
-  /// Adds text with renamed local labels and numbered constants and, if `functions`, renamed
-  /// functions, for calls and definitions.
+  /// Adds text. Appends the suffix to names of local labels, of objects that this version keeps,
+  /// and of functions: all functions if `functions`, else those that the hooked version lacks.
   void rename(std::string_view text, bool functions) {
     for (std::size_t i = 0; i < text.size();) {
       if (!is_name(text[i])) {

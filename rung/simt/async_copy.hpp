@@ -18,14 +18,14 @@ namespace rung::simt {
 RUNG_API void async_copy(void* to, const void* from, int bytes, int valid, Place place);
 /// Issues a copy of any size and alignment, as library functions do.
 RUNG_API void async_copy_bytes(void* to, const void* from, std::size_t bytes, Place place);
-/// Issues a copy into the block's shared memory, of any size and alignment. Its bytes count toward
+/// Issues a copy of any size and alignment into the block's shared memory. Its bytes count toward
 /// the barrier's current phase without an expect_tx.
 RUNG_API void async_load(void* to, const void* from, std::size_t bytes, std::uint64_t* barrier,
                          Place place);
 /// Makes the barrier track all copies that the calling thread has issued so far
 /// (cp.async.mbarrier.arrive). `counted`: the thread's arrival counts toward the phase.
 RUNG_API void async_arrive(std::uint64_t* barrier, bool counted, Place place);
-/// Records the calling thread's read of the source of a copy of any size.
+/// Records that the calling thread reads the source of a copy, of any size.
 RUNG_API void async_read(const void* from, std::size_t bytes, Place place);
 /// Returns true if the whole range is in the calling block's shared memory.
 RUNG_API bool in_own_shared_memory(const void* address, std::size_t bytes);

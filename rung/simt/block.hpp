@@ -82,7 +82,8 @@ struct alignas(64) Thread {
   int bulk_stores = 0;            // bulk stores not yet written
 };
 
-/// Lanes of one mask that called a warp operation from call site `place`, apart from other lanes.
+/// Lanes of one mask that called a warp operation from call site `place` while other lanes of the
+/// mask called it from another site.
 struct Parting {
   Place place;
   std::uint32_t lanes = 0;
@@ -116,14 +117,14 @@ struct Block {
   std::vector<Thread> threads;
   std::vector<Warp> warps;
   Barrier barriers[named_barriers + tile_barriers];
-  // Per thread: the value offered to the other threads of its tile.
+  // Per thread: address of the value that it offers to the other threads of its tile.
   std::vector<const void*> offered;
   int live = 0;
   std::uint64_t random = 0;  // state of the random generator for ThreadOrder::random
   std::byte* shared = nullptr;
   std::size_t shared_capacity = 0;
   std::vector<Thread*> mbarrier_waiters;  // waiting for mbarriers in its shared memory
-  // Bulk loads into its shared memory that have not landed.
+  // Number of bulk loads into its shared memory that have not landed.
   int bulk_loads = 0;
   std::vector<std::unique_ptr<Warpgroup>> warpgroups;  // warpgroups that have used tensor cores
   std::unique_ptr<record::BlockRecord> record;         // while a session records

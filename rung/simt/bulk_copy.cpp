@@ -66,14 +66,15 @@ void CopyEngine::clear() {
 
 void CopyEngine::issue(Worker& worker, LateLoad load) {
   if (record::Recorder* const recorder = worker.recorder()) {
-    // The bytes become available to waiting threads when they arrive; no thread may access them
-    // earlier.
+    // No thread may access the bytes before they arrive; a thread that waits for the mbarrier may
+    // access them then.
     const bool sent = written_by(load) == record::Access::write;
     const Block& sender = *worker.current().block;
     const bool from_block =
         load.from >= sender.shared && load.from < sender.shared + sender.shared_capacity;
     const bool global = load.shape.is_box || (load.from != nullptr && !from_block);
-    // Other blocks wait for a multicast by mbarriers of their own, whose numbers are unknown here.
+    // The other blocks that a multicast reaches wait on their own mbarriers, whose numbers are
+    // unknown here.
     const bool in_order = global && !load.shape.is_box && load.target == &sender;
     load.agent =
         sent ? recorder->agent(load.place)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queue of the bulk and tensor copies that the blocks of one worker have issued and that have not
-// been performed yet. Internal to simt/.
+// Model of the TMA unit: the queue of bulk and tensor copies that the blocks of one worker have
+// issued and that have not been performed yet. Internal to simt/.
 #pragma once
 
 #include <array>
@@ -36,9 +36,9 @@ struct LateLoad {
   Place place;
   record::Agent agent = {};
   std::array<std::byte, 16> value{};
-  // Counted and checked as accesses by the threads instead of the copy engine.
+  // Counted and checked as accesses by the threads instead of the TMA unit.
   bool by_threads = false;
-  // cp.async copies of a thread that are tracked by an mbarrier; empty: a copy of the engine.
+  // cp.async copies of a thread that are tracked by an mbarrier; empty: a copy of the TMA unit.
   std::vector<AsyncCopy> copies{};
   const Thread* thread = nullptr;  // the thread that issued `copies`
 };
@@ -85,7 +85,7 @@ class CopyEngine {
 /// Loads a box of the tensor into shared memory; in tensor_copy.cpp. `block_memory` is the base of
 /// the block's shared memory, since the swizzle depends on addresses relative to it.
 void load_box(const CopyShape& shape, std::byte* to, const std::byte* block_memory);
-/// Records the reads of a box from global memory in allocations that this launch has written.
+/// Records a box's reads of global memory if this launch has written to the tensor's allocation.
 void note_box_read(record::Recorder& recorder, const record::Agent& agent, const CopyShape& shape);
 /// Stores a box; a plain store if `reduce` is null.
 void store_box(const CopyShape& shape, const std::byte* from, std::size_t offset_in_block,
@@ -98,8 +98,8 @@ inline std::size_t swizzled_offset(const TensorMapFields& map, std::size_t offse
 }
 /// Performs one cp.async; in async_copy.cpp.
 void carry_out(const AsyncCopy& copy);
-/// Returns the function that combines elements atomically, one by one; null if the engine does not
-/// support the combination. In tensor_reduce.cpp.
+/// Returns the function that combines elements atomically, one by one; null if the TMA unit does
+/// not support the combination. In tensor_reduce.cpp.
 BulkReduce reduction_of(DType dtype, TensorReduction reduction);
 /// Signals the arrival of `bytes` bytes at the barrier in `owner`'s shared memory; in mbarrier.cpp.
 void complete_bytes(Worker& worker, Block& owner, std::uint64_t* barrier, std::uint32_t bytes);

@@ -5,10 +5,10 @@
 
 namespace rung::simt {
 
-/// Records lanes that call one collective from different call sites, which an H200 allows, and
-/// reports collectives that were split in two: lanes arrive at a call site from which other lanes
-/// of the mask called earlier, and have exited since. The mask then names lanes that took another
-/// path.
+/// Records lanes that call one collective from different call sites, which an H200 allows. Reports
+/// a collective that was split in two: lanes call it at a site where other lanes of the mask called
+/// it earlier, and those have exited since; the present lanes called it at another site then. The
+/// mask thus names lanes that took another path.
 void Worker::note_parting(Warp& warp, std::uint32_t mask, std::uint32_t lanes, bool apart) {
   if (!recorder_->launch().checking) return;
   const Thread& first = *warp.lanes[__builtin_ctz(lanes)];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // wmma products: gathers the lanes' fragments, multiplies row by row with the host's widest
-// vectors, and scatters the result. Sums are rounded in sequential order, so this file is compiled
-// without contraction to fused multiply-adds.
+// vectors, and scatters the result. Terms are added in order of k, with a rounding after each
+// product and each sum, so this file is compiled without contraction to fused multiply-adds.
 #include "rung/simt/fragment_product.hpp"
 
 #include <cstring>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic of wmma: d = a b + c for matrices distributed over a warp. Element 32 i + lane in
-// row-major order is the i-th element of `lane`. Sums are rounded in order of k.
+// row-major order is the i-th element of `lane`. Terms are added in order of k, with a rounding
+// after each.
 #pragma once
 
 #include <cstdint>

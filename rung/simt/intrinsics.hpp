@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic and bit intrinsics of the simulated GPU. Intrinsics that are approximate on the chip
 // (__expf, __fdividef ...) are correctly rounded or nearly so in the simulator, so tests must not
-// rely on their exact bits in either.
+// rely on their exact bits, neither on the chip nor in the simulator.
 #pragma once
 
 #include <math.h>  // NOLINT: fmaf etc. must be in the global namespace, as under nvcc

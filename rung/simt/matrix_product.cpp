@@ -96,7 +96,8 @@ void for_each_piece(std::uint64_t matrix, const OperandShape& shape, int first, 
   }
 }
 
-/// Reads an operand from shared memory to to[k][row] or to[row][k].
+/// Reads an operand from shared memory; stores element (row, k) at to + row *
+/// row_stride + k * k_stride.
 void read_shared(Worker& here, const Block& block, const MatrixProduct& product,
                  std::uint64_t matrix, const OperandShape& shape, WgmmaType type, bool negate,
                  float* to, int row_stride, int k_stride) {

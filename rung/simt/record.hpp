@@ -69,7 +69,7 @@ enum class Kind : std::uint8_t {
   launch,
   host_access,  // host code accesses device memory
   api_call,     // a runtime call failed and the program ignores the error
-  overlap,      // memory that is written is accessed through two __restrict__ parameters
+  overlap,      // accesses through two __restrict__ parameters to memory that one writes
   stream_order  // unordered work of two streams, or of a stream and the host
 };
 enum class Space : std::uint8_t { shared, global, local, constant };
@@ -137,7 +137,7 @@ struct Finding {
   bool in_library = false;
 };
 
-/// A kernel with launches, or blocks of recorded launches, that were not recorded.
+/// A kernel of which some launches, or some blocks of recorded launches, were not recorded.
 struct PartlyRecorded {
   std::string kernel;
   std::uint64_t launches = 0;
@@ -196,7 +196,7 @@ struct Source {
   std::string file;
   int line = 0;    // 0: unknown
   int column = 0;  // 0: unknown
-  // False: only a location in our own or the system's headers is known.
+  // False: the only known location is in rung's or the system's headers.
   bool of_a_kernel = true;
 };
 /// A kernel's `__restrict__` parameter, and the pointer that a launch passes to it.
@@ -208,8 +208,8 @@ struct RestrictedParameter {
 };
 /// Callbacks by which a launcher describes kernel sources and launches. `data` is Launch::data.
 struct LaunchSource {
-  /// Returns the base addresses of registered memory to which several arguments of the launch
-  /// point.
+  /// Returns the base address of each registered memory to which more than one argument of the
+  /// launch points.
   std::vector<const void*> (*shared_memory)(const void* data);
   /// Returns the parameter through which the code at this location reads or writes memory; called
   /// by the kernel's threads.

@@ -257,7 +257,7 @@ std::exception_ptr Worker::take_escaped() {
 void Worker::check_stacks() {
   if (fibers_.intact()) return;
   fibers_.restart_all();
-  // Lowest priority: any other failure is more specific.
+  // Lowest priority: every other failure is more specific than a stack overflow.
   state_->failure.record(
       state_->clusters,
       std::make_exception_ptr(

@@ -39,8 +39,9 @@ struct Launch {
   const void* arguments = nullptr;
   std::size_t argument_bytes = 0;  // size of the arguments, which a kernel may read
   const void* kernel = nullptr;    // its code address, from which its name is looked up
-  /// Addressable bytes behind the dynamic shared memory, for static variables of ordinary programs.
-  /// At least shared_bytes; untouched pages cost no memory.
+  /// Addressable bytes of a block's shared memory: the dynamic part, followed by the static
+  /// variables of ordinary programs. At least shared_bytes (0: equal to shared_bytes); untouched
+  /// pages cost no memory.
   std::size_t shared_room = 0;
   /// Bounds of the gap between dynamic and static shared memory, which no thread may access.
   std::size_t shared_gap_begin = 0;

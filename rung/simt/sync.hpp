@@ -40,8 +40,8 @@ RUNG_API void named_barrier_arrive(int id, int threads, Place place);
 /// Synchronizes the caller's tile: a block is divided into tiles of 64, 128, 256 or 512 threads in
 /// order of rank.
 RUNG_API void tile_barrier(int threads, Place place);
-/// Ranks first, first + stride, ... (`count` of them) whose `bytes` bytes at `mine` the calling
-/// thread of a tile receives from tile_exchange(); NaN and -1 for ranks out of range.
+/// Ranks of the threads of the tile whose values tile_exchange() returns: `count` ranks from
+/// `first` on, `stride` apart.
 struct TileRanks {
   int first, stride, count;
 };

@@ -4,8 +4,10 @@
 // the new ones. Under random orders half of the products are performed as soon as all threads have
 // issued them.
 //
-// Products of 8-bit to TF32 operands are exact in float; sums are rounded to float in order of k.
-// The chip adds in another order and truncates: only the error bound is the same.
+// Products of f16, bf16 and TF32 operands are exact in float. Terms are added in order of k, with a
+// rounding to float after each; the chip adds in another order and truncates: only the error bound
+// is the same. Sums of 8-bit float products are truncated as on Hopper (add_aligned() in
+// matrix_product.cpp).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# find_package(CUDAToolkit) on the simulated GPU: the parts of the toolkit that it has. A program is linked with them
-# anyway, so that these targets bring headers alone, which need C++20 in sources of C++, too.
+# Module for find_package(CUDAToolkit): the parts of the toolkit that the simulated GPU has. Every program is linked
+# with these libraries anyway, so the targets add only the include folders, and C++20, which the headers need in C++
+# sources too.
 get_filename_component(_rung_root "${CMAKE_CURRENT_LIST_DIR}/../../../.." ABSOLUTE)
 set(CUDAToolkit_FOUND TRUE)
 set(CUDAToolkit_VERSION 13.0)

@@ -9,7 +9,7 @@ namespace rung::cublas {
 namespace {
 
 constexpr int side = 8;        // block extent in threads
-constexpr int per_thread = 8;  // rows and columns per thread, at a distance of `side`
+constexpr int per_thread = 8;  // rows and columns per thread, `side` apart
 constexpr int tile = side * per_thread;
 
 template <class Sum>

@@ -252,7 +252,7 @@ bool explains(const Finding& race, const Finding& read) {
          !update_of(*tree, *other.statement, race.object.name, true).has_value();
 }
 
-/// Returns true if threads race only because the index of the finding `bound` exceeds its bound:
+/// Returns true if the race is a consequence of finding `bound`, an index that exceeds its bound:
 /// the index reaches elements of the next row before it leaves the array.
 bool follows_from_bound(const Finding& race, const Finding& bound) {
   if (race.kind != Kind::race || bound.kind != Kind::out_of_bounds || bound.fixes.empty()) {
@@ -264,8 +264,8 @@ bool follows_from_bound(const Finding& race, const Finding& bound) {
          race.racers.both_write && bound.fixes.front().kind == "comparison";
 }
 
-/// Returns true if the memory of finding `one` was accessed through the index of finding `index`,
-/// which is outside the array's type: the defect in the line is the index.
+/// Returns true if finding `one` is a consequence of finding `index`, an index outside the array's
+/// type through which the memory was accessed: the defect in the line is the index.
 bool follows_from_index(const Finding& one, const Finding& index) {
   if (one.kind != Kind::race && one.kind != Kind::uninitialized) return false;
   if (index.kind != Kind::out_of_bounds || !index.message.starts_with("index ")) return false;
@@ -287,7 +287,8 @@ void advise(std::vector<Finding>& findings) {
     widen_barrier(one, findings);
     widen_extent(one, findings);
   }
-  // An index outside the array's type is reported separately; its access is then redundant.
+  // An index outside the array's type has its own finding; the finding about the access that it
+  // leads to is then redundant.
   drop(findings, [&](const Finding& one) {
     return one.kind == Kind::out_of_bounds && !one.message.starts_with("index ") &&
            std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
@@ -295,7 +296,8 @@ void advise(std::vector<Finding>& findings) {
                     other.line == one.line && other.file == one.file;
            });
   });
-  // Beyond the end of an array is the next array or the next row.
+  // Drops findings about the memory past the end of a row or an array if the index that leads there
+  // has its own finding.
   drop(findings, [&](const Finding& one) {
     return std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
       return follows_from_index(one, other) || follows_from_bound(one, other);

@@ -259,7 +259,7 @@ void advise_bounds(Finding& finding) {
   if (tree == nullptr) return;
   long long index = 0, count = 0;
   const bool indexed = read_index(finding.message, index, count);
-  if (indexed) object.name.clear();  // the name of the memory there, another variable
+  if (indexed) object.name.clear();  // it names the array that the index reaches
   if (!indexed && (object.name.empty() || object.element_bytes == 0)) return;
   WrongIndex wrong{.array = object.name, .index = index, .count = count};
   if (indexed) {

@@ -18,8 +18,8 @@ struct RowLength {
   std::int64_t value = 0;
 };
 
-/// Searches a product, in the expression or in the initializers of its variables, for a uniform
-/// factor that is not a multiple of the vector's length.
+/// Finder of a row length: searches the products in an expression, and in the initializers of its
+/// variables, for a uniform factor that is not a multiple of the vector's length.
 class RowFinder {
  public:
   RowFinder(const SourceTree& tree, const Function& function, const Finding& finding,

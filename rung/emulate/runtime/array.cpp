@@ -25,7 +25,7 @@ cudaError_t copy_array(cudaArray* array, std::size_t x, std::size_t y, void* mem
   const std::size_t row = array->row_bytes();
   const Rows rows = to_array ? Rows{there, here, width, height, 1, row, pitch, 0, 0}
                              : Rows{here, there, width, height, 1, pitch, row, 0, 0};
-  (void)kind;  // the destination determines the direction
+  (void)kind;  // the pointers determine the direction
   return submit(stream, cudaGraphNodeTypeMemcpy,
                 [=] { return copy_rows(rows, cudaMemcpyDefault); });
 }

@@ -36,7 +36,7 @@ dim3 cluster_of(const LaunchConfig& config, const Demands* demands) {
   return demanded && !config.has_cluster ? demands->cluster : config.cluster;
 }
 
-// Returns the error with which an H200 rejects such a launch.
+// Returns the error with which an H200 rejects a launch that violates the kernel's requirements.
 Refusal unmet(const LaunchConfig& config, const Demands* demands) {
   if (demands == nullptr) return {};
   if (demands->max_threads != 0 && volume(config.block) > demands->max_threads) {

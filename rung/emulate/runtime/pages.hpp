@@ -31,8 +31,8 @@ void retire_pages(const Pages& pages, const FreedMemory& what);
 /// Returns the recently freed memory that contained this address.
 FreedMemory find_freed(const void* address);
 
-/// Makes device memory accessible during the object's lifetime, for kernels and copies of the
-/// runtime.
+/// Makes device memory accessible during the object's lifetime, for running kernels and for the
+/// runtime's own copies.
 class DeviceAccess {
  public:
   DeviceAccess();

@@ -26,7 +26,8 @@ namespace {
 
 namespace record = simt::record;
 
-// Numbers of launches and requests after which a kernel is no longer recorded: about 0.1 s.
+// Numbers of launches and requests after which a kernel is no longer recorded; recording them takes
+// about 0.1 s.
 struct Enough {
   std::uint64_t launches, requests;
 };

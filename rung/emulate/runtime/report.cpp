@@ -285,7 +285,8 @@ cudaError_t report_kernel_failure(const std::string& message) {
   }
   std::string text = message;
   if (noted && !known.empty()) {
-    // An index outside the array's type is more specific than the address it leads to.
+    // Prefers the finding about an index outside the array's type to the finding about the invalid
+    // address to which the index leads.
     for (Finding& one : known) {
       const bool same = one.line == known.back().line && one.file == known.back().file;
       if (same && one.message.starts_with("index ")) std::swap(one, known.back());

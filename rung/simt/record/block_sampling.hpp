@@ -76,8 +76,8 @@ class BlockSampling {
   void leave_out();
   /// Adds the fingerprint of a recorded block that has ended.
   void note(const dialect::uint3& index, const BlockFingerprint& block);
-  /// Marks the bytes that inner blocks have written as initialized, by the runs of recorded ones.
-  /// Returns false if the runs are not affine in the block index.
+  /// Marks the bytes that inner blocks have written as initialized, extrapolated from the runs of
+  /// recorded blocks. Returns false if the runs are not affine in the block index.
   bool mark_written();
   /// Records all later blocks: the launch is not regular, or blocks may depend on each other.
   void give_up() { regular_.store(false, std::memory_order_relaxed); }

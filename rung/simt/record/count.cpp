@@ -123,8 +123,8 @@ std::uint32_t most_alike(Request& request) {
 }
 std::uint32_t sectors(const Request& request) { return touched(request, sector_shift); }
 
-/// Returns the wavefronts that these lanes need: the maximum number of distinct words per bank of
-/// shared memory. Atomic operations (`each_alone`) on one word are serialized.
+/// Returns the wavefronts that these lanes need: the number of distinct words in the bank of shared
+/// memory that has the most. Atomic operations (`each_alone`) on one word are serialized.
 std::uint32_t rounds(const Request& request, std::uint32_t lanes, bool each_alone) {
   const int log_size = request.step.log_size;
   const std::uint32_t words_each = log_size > 2 ? 1u << (log_size - 2) : 1;

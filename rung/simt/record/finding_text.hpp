@@ -25,8 +25,8 @@ uint3 index_in(const dim3& extent, std::uint32_t linear);
 /// memory if `region` is null.
 void name_object(const Launch& launch, Finding& finding, std::uintptr_t address,
                  const Region* region, const Block& block);
-/// Returns the message about a write to the source of a copy in flight, which `who` performs and
-/// `starter` has started, and the advice. `bulk`: a bulk copy, which an mbarrier tracks.
+/// Returns the message (source_advice(): the advice) about a write by `who` to the source of a copy
+/// in flight that `starter` has issued. `bulk`: a bulk copy, which an mbarrier tracks.
 std::string source_message(const char* who, const char* starter, bool bulk,
                            const std::string& object);
 std::string source_advice(bool bulk);

@@ -199,8 +199,8 @@ class Recorder {
                 const LaneShuffle* const* shuffles);
   /// Records the operand of the running thread's atomic operation.
   void operand(std::uint64_t bits, int bytes, const Place& place);
-  /// Reports a collective that some lanes executed without the lanes `gone` of its mask, which
-  /// arrived at the same call site while the callers were at `elsewhere`.
+  /// Reports a collective that was split in two: the lanes `gone` of its mask called it earlier at
+  /// the call site of `first`, while the present callers called it at `elsewhere`.
   void parted(const Thread& first, std::uint32_t gone, const Place& elsewhere);
   /// Reports lanes of one warp that wait at the block's barrier at different call sites.
   void split(const Thread& first, const Thread& other);
@@ -215,7 +215,7 @@ class Recorder {
   void waited(Block& owner, const void* object, std::uint32_t parity, bool exact,
               const Place& place);
   /// Handles events of synchronization objects: initialization by the running thread, the fence
-  /// that publishes the thread's initializations to the copy engine, and the start of a copy that
+  /// that publishes the thread's initializations to the TMA unit, and the start of a copy that
   /// signals its bytes to the object.
   void initialized(Block& owner, const void* object, const Place& place);
   void init_fence();
@@ -237,8 +237,8 @@ class Recorder {
   void fence(bool device);
   /// Records a fence.proxy.async of the running thread; in proxy.cpp.
   void proxy_fence();
-  /// Returns the agent for accesses by the copy engine on behalf of the running thread, at its
-  /// current clock.
+  /// Returns the agent for accesses by the TMA unit on behalf of the running thread, at its current
+  /// clock.
   [[nodiscard]] Agent agent(const Place& place) const;
   void copied(const Agent& agent, const void* address, std::size_t bytes, Access access);
   /// Starts a bulk copy of the running thread. The data is available to threads, including the

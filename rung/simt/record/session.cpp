@@ -26,7 +26,8 @@ constexpr std::size_t max_findings = 1000;
 
 using Sites = std::unordered_map<std::uintptr_t, SiteCount>;
 
-/// Counts of a kernel, by site until the session ends, because looking up source lines is slow.
+/// Counts of a kernel, keyed by code address. They are mapped to source lines once, at the end of
+/// the session, because the lookup is slow.
 struct Counted {
   Kernel kernel;
   Sites sites;

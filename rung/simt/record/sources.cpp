@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources of copies in flight: memory that a copy to shared memory may still read. A write there
-// races with the copy until a wait for it, whoever has started the copy.
+// Sources of copies in flight: memory that a copy to shared memory may still read. A write to it by
+// any thread races with the copy until the copy has been waited for.
 //
-// The sources of cp.async follow the lists of accesses: each copy adds its source where it is
-// issued and removes it where its thread waits. All writes before the issue or behind the wait are
-// processed before or after, respectively. Bulk copies are known at once, and land when the writing
-// warp has acquired their number from an mbarrier (copies.cpp).
+// A cp.async adds its source at the step of the list where it is issued, and removes it at the step
+// where its thread waits; writes are checked in the order of the list, so that only those in
+// between see the source. A bulk copy is known when it is issued. It counts as landed once the
+// writing warp has acquired the copy's number from an mbarrier (copies.cpp).
 #include <algorithm>
 #include <string>
 #include <utility>

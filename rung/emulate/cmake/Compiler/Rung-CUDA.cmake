@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-# How CMake calls `rung emulate --build`, which takes nvcc's options.
+# Commands by which CMake calls `rung emulate --build`, which takes nvcc's options.
 set(_rung_build "<CMAKE_CUDA_COMPILER> emulate --build")
 set(CMAKE_CUDA_COMPILE_OBJECT
   "${_rung_build} <DEFINES> <INCLUDES> <FLAGS> -x cu -c <SOURCE> -o <OBJECT>")
 set(CMAKE_CUDA_LINK_EXECUTABLE
   "${_rung_build} <FLAGS> <CMAKE_CUDA_LINK_FLAGS> <LINK_FLAGS> <OBJECTS> -o <TARGET> <LINK_LIBRARIES>")
-# Above that of C++ (30): whatever holds a kernel is linked by `rung emulate`, since it needs the simulated GPU.
+# Higher than the preference of C++ (30), so that `rung emulate` links every target with a kernel: it adds the libraries
+# of the simulated GPU.
 set(CMAKE_CUDA_LINKER_PREFERENCE 100)
 set(CMAKE_CUDA_CREATE_SHARED_LIBRARY
   "${_rung_build} -shared <LINK_FLAGS> <SONAME_FLAG><TARGET_SONAME> -o <TARGET> <OBJECTS> <LINK_LIBRARIES>")
 set(CMAKE_SHARED_LIBRARY_SONAME_CUDA_FLAG "-Wl,-soname,")
 
-# CMake's generators ask for these; all three are -c here.
+# Flags that CMake's generators require, by kind of compilation. Relocatable device code needs no other flag.
 set(_CMAKE_CUDA_WHOLE_FLAG "-c")
 set(_CMAKE_CUDA_RDC_FLAG "-c")
 set(_CMAKE_CUDA_PTX_FLAG "-ptx")

@@ -241,7 +241,7 @@ RUNG_UNSEEN __attribute__((noinline)) void enter() {
   }
   if (__builtin_expect(launch_data->copies_unseen, 0)) resume_recording();
 }
-/// Registers the kernel as running; prologue of a kernel that its address identifies.
+/// Registers the kernel as running; prologue of a kernel that is identified by its address.
 template <class Tag, auto kernel>
 RUNG_UNSEEN __attribute__((noinline)) void enter() {
   (void)Kernel<Tag, kernel>::number;

@@ -137,7 +137,7 @@ class BlockScan {
     T aggregate;
     inclusive(inputs, outputs, operation, aggregate, Asked<Prefix>{*this, prefix});
   }
-  /// Scans without an initial value: the first output of the block equals its input.
+  /// Scans without an initial value: the first output of the block is not written.
   template <int items, class Operation>
   __device__ void ExclusiveScan(T (&inputs)[items], T (&outputs)[items], Operation operation) {
     T aggregate;

@@ -104,7 +104,7 @@ class WarpScan {
       void InclusiveScan(T input, T& output, T initial, Operation operation) {
     output = operation(initial, rung::cuda::scan_lanes(input, operation, width));
   }
-  /// Scans without an initial value: the first lane's output equals its input.
+  /// Scans without an initial value: the first lane's output is not written.
   template <class Operation>
   __device__ void ExclusiveScan(T input, T& output, Operation operation) {
     T aggregate;

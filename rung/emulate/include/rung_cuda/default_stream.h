@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The default stream of programs that are compiled with --default-stream per-thread: stream 0 is a
-// stream of the calling host thread. One such source decides for the whole program, since the
-// runtime has one function per call.
+// stream of the calling host thread. If one source is compiled in this way, the whole program is
+// affected, since the runtime has no second version of its functions.
 #pragma once
 
 #if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) || defined(__CUDA_API_PER_THREAD_DEFAULT_STREAM)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Templates of the runtime API that concern memory: allocation of T**, symbols, extents. They need
-// no code of the simulator, and C++14 alone.
+// Templates of the runtime API that concern memory: allocation of T**, symbols, extents. They
+// require only C++14 and no code of the simulator.
 #pragma once
 
 #include <type_traits>

@@ -76,7 +76,8 @@ inline void skipahead_sequence(unsigned long long n, curandStateMRG32k3a_t* s) {
 inline void curand_init(unsigned long long seed, unsigned long long subsequence,
                         unsigned long long offset, curandStateMRG32k3a_t* s) {
   *s = {};
-  // The published initial state; the seed's halves shift it. No half makes a recurrence all zeros.
+  // Adds the seed's halves to the published initial state. A recurrence would never leave the state
+  // of all zeros, so that state is replaced.
   const unsigned long long low = seed & 0xffffffffu, high = seed >> 32;
   for (int i = 0; i < 3; ++i) {
     const unsigned long long shift = i % 2 == 0 ? low : high;
@@ -95,7 +96,7 @@ inline double curand_uniform_double(curandStateMRG32k3a_t* s) {
 inline float curand_uniform(curandStateMRG32k3a_t* s) {
   return static_cast<float>(curand_uniform_double(s));
 }
-/// Returns a number of 32 bits: the generator's numbers, scaled.
+/// Returns a 32-bit number, scaled from the range of the generator's numbers.
 inline unsigned curand(curandStateMRG32k3a_t* s) {
   return static_cast<unsigned>(curand_uniform_double(s) * 4294967296.0);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floating-point functions that the C library lacks: minimum and maximum of mixed types, CUDA's own
 // functions, and fast approximations. Functions that are approximate on a GPU have the accuracy of
-// the C library in the simulator, so programs must not rely on their last bits in either.
+// the C library in the simulator, so programs must not rely on their last bits, neither on a GPU
+// nor in the simulator.
 #pragma once
 
 #include <math.h>

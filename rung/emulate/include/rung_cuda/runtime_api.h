@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of the CUDA runtime API. Work completes within the call that enqueues it, in call
-// order, except kernels that wait for the host and the work behind them. Implemented in
-// rung/emulate/runtime/.
+// order, except for kernels that wait for the host and work enqueued after such a kernel.
+// Implemented in rung/emulate/runtime/.
 #pragma once
 
 #include "rung_cuda/default_stream.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Templates of the runtime API that concern kernels, by their function type.
+// Templates of the runtime API that take a kernel as a typed function pointer.
 #pragma once
 
 #include "rung_cuda/launch.h"
@@ -12,7 +12,8 @@ namespace rung::cuda {
 void ignored(cudaError_t error, const char* call, Place place = Place::current());
 }  // namespace rung::cuda
 
-// Kernels by function type. The signature also registers them by address.
+// Kernels as typed function pointers: the signature is known, so the kernel can also be launched by
+// its address.
 namespace rung::cuda {
 template <class... Parameters>
 const void* known(void (*kernel)(Parameters...)) {

@@ -41,7 +41,8 @@ typedef struct curandStateScrambledSobol32 curandStateScrambledSobol32_t;
 typedef struct curandStateSobol64 curandStateSobol64_t;
 typedef struct curandStateScrambledSobol64 curandStateScrambledSobol64_t;
 
-/// Advances the state to point n, the XOR of the vectors selected by n's Gray code.
+/// Advances the state by n points. A point is the XOR of the vectors selected by the Gray code of
+/// its index.
 template <rung::cuda::QuasiState State>
 inline void skipahead(unsigned long long n, State* state) {
   state->i += static_cast<decltype(state->i)>(n);
