@@ -17,7 +17,7 @@ struct Sources {
   std::string output;                     // for build(); "": nvcc's default name
   bool object_only = false;               // for build(): compiles to objects without linking
   bool shared = false;                    // for build(): links a shared library
-  int capability = 90;                    // compute capability 9.0; __CUDA_ARCH__ is 10 times this
+  int capability = 90;                    // 90 for compute capability 9.0
   bool watched = true;                    // hooks at accesses, for counters and checks
   bool all_cuda = false;                  // all files are CUDA sources, whatever their suffix
   bool twice = false;                     // each function in two versions, with and without hooks

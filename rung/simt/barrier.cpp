@@ -13,8 +13,8 @@
 namespace rung::simt {
 namespace {
 
-/// Fails the launch because one phase of barrier 0 was used with two thread counts or two
-/// reductions, which is undefined in PTX.
+/// Fails the launch because threads used one phase of barrier 0 with different thread counts or
+/// different reductions, which is undefined in PTX.
 [[gnu::noinline, gnu::cold, noreturn]] void fail_mixed(Worker& here, const char* name,
                                                        Place place) {
   here.blame(std::string("simulated GPU: mixed barrier: this thread is at ") + name +

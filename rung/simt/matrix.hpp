@@ -2,9 +2,9 @@
 // Warp matrix instructions of the simulated GPU: ldmatrix and mma.sync with the register layouts of
 // the PTX manual, so that kernels built on these layouts run unchanged.
 //
-// Products of f16, bf16 and TF32 operands are exact in float. Terms are added in order of k, with a
-// rounding to float after each. The chip sums in another order and truncates: only the error bound
-// is the same.
+// Multiplications of two f16, bf16 or TF32 elements are exact in float. Terms are added in order of
+// k, with a rounding to float after each. The chip sums in another order and truncates: only the
+// error bound is the same.
 #pragma once
 
 #include <cstdint>

@@ -69,7 +69,7 @@ enum class Kind : std::uint8_t {
   launch,
   host_access,  // host code accesses device memory
   api_call,     // a runtime call failed and the program ignores the error
-  overlap,      // accesses through two __restrict__ parameters to memory that one writes
+  overlap,      // memory written through one __restrict__ parameter and accessed through another
   stream_order  // unordered work of two streams, or of a stream and the host
 };
 enum class Space : std::uint8_t { shared, global, local, constant };

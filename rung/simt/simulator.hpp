@@ -38,7 +38,7 @@ struct Launch {
   void (*entry)(const void* arguments) = nullptr;
   const void* arguments = nullptr;
   std::size_t argument_bytes = 0;  // size of the arguments, which a kernel may read
-  const void* kernel = nullptr;    // its code address, from which its name is looked up
+  const void* kernel = nullptr;    // the kernel's code address, which gives its name
   /// Addressable bytes of a block's shared memory: the dynamic part, followed by the static
   /// variables of ordinary programs. At least shared_bytes (0: equal to shared_bytes); untouched
   /// pages cost no memory.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles of a block that are larger than a warp: one barrier per tile, and exchanges of values.
-// CUDA's library implements these with barriers and shared memory; the simulator provides separate
-// barriers, so that a program's sixteen remain available.
+// CUDA's library implements these with barriers and shared memory; the simulator provides
+// additional barriers, so that the sixteen named barriers of a block remain available to the
+// program.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>

@@ -4,9 +4,9 @@
 // the new ones. Under random orders half of the products are performed as soon as all threads have
 // issued them.
 //
-// Products of f16, bf16 and TF32 operands are exact in float. Terms are added in order of k, with a
-// rounding to float after each; the chip adds in another order and truncates: only the error bound
-// is the same. Sums of 8-bit float products are truncated as on Hopper (add_aligned() in
+// Multiplications of two f16, bf16 or TF32 elements are exact in float. Terms are added in order of
+// k, with a rounding to float after each; the chip adds in another order and truncates: only the
+// error bound is the same. For 8-bit floats the terms are truncated as on Hopper (add_aligned() in
 // matrix_product.cpp).
 #pragma once
 

@@ -3,9 +3,9 @@
 // that g++ ignores words that only nvcc knows.
 //
 // The built-in variables are declared const, so that g++'s instrumentation skips their reads; the
-// scheduler writes them under another name (see scheduler.hpp). The values of a thread never change
-// and a block's threads never move to another OS thread, so a compiler may cache them across a
-// barrier.
+// scheduler writes them under another name (see scheduler.hpp). A compiler may cache their values
+// across a barrier, since the values of a thread never change and a block's threads never move to
+// another OS thread.
 #pragma once
 
 #include "rung/core/export.hpp"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Toolchain file for CMake's CUDA language on the simulated GPU: cmake --toolchain "$(rung emulate --toolchain-file)" -S
-# . -B build
+# Toolchain file for CMake's CUDA language on the simulated GPU:
+# cmake --toolchain "$(rung emulate --toolchain-file)" -S . -B build
 # Projects need no change: `rung emulate --build` takes the place of nvcc.
 get_filename_component(rung_root "${CMAKE_CURRENT_LIST_DIR}/../../../.." ABSOLUTE)
 find_program(RUNG_PROGRAM rung HINTS "${rung_root}/bin" NO_CMAKE_FIND_ROOT_PATH REQUIRED)

@@ -25,7 +25,7 @@ void advance_clock(double nanoseconds) {
 double clock_now() { return now.load(std::memory_order_relaxed); }
 
 // Returns the approximate time of a copy on an H200 with PCIe 5, in nanoseconds, for programs that
-// divide by it.
+// compute a bandwidth from measured times.
 double copy_time(double bytes, cudaMemcpyKind kind) {
   const double latency = 4000;
   const double bytes_per_ns = kind == cudaMemcpyDeviceToDevice ? 2000 : 50;

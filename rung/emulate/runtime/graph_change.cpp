@@ -28,8 +28,8 @@ cudaError_t replace(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeTyp
   return remember(cudaSuccess);
 }
 
-/// Sizes of memory of allocation nodes, for queries. The memory itself exists from the creation of
-/// the node on, since the node's address is known from then on.
+/// Sizes of the memory of allocation nodes, for queries. The memory itself is allocated when the
+/// node is created, since the program may ask for its address from then on.
 class GraphMemory {
  public:
   void use(void* memory, std::size_t bytes) {

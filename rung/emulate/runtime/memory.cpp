@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocations of the program: on the device, with access rights and release.
+// Allocates and frees the memory of the program, and keeps the access rights of the devices to it.
 #include "rung/emulate/runtime/memory.hpp"
 
 #include <sys/mman.h>

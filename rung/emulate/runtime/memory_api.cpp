@@ -45,7 +45,8 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* memory, cudaExtent extent) {
 }
 cudaError_t cudaFree(void* memory) {
   if (rung::simt::in_kernel()) {
-    // Host memory is not freed: unlike on a GPU, threads of a kernel destroy their parameters.
+    // Memory that host code has allocated is not freed: in the simulator, unlike on a GPU, each
+    // thread destroys the kernel's parameters, whose destructors may call cudaFree().
     if (find(memory).begin != nullptr) return cudaErrorInvalidValue;
     free_in_kernel(memory, __builtin_return_address(0));
     return cudaSuccess;

@@ -9,7 +9,7 @@
 namespace rung::cuda {
 
 struct Model {
-  int capability;  // 90 for 9.0
+  int capability;  // compute capability: 90 for 9.0
   const char* name;
   int multiprocessors;
   int threads_per_multiprocessor;

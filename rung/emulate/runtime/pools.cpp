@@ -36,7 +36,7 @@ Pools& pools() {
   return all;
 }
 
-/// Creates a pool. Pools are never deleted, since their memory may outlive them.
+/// Creates a pool. The object is never deleted, since allocations may outlive cudaMemPoolDestroy().
 cudaMemPool_t new_pool(int device) {
   auto* made = new CUmemPoolHandle_st;
   made->device = device;

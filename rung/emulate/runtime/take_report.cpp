@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports while a program runs, for host programs that report each launch, such as the worker of
-// the Python package (python/rung/cuda/worker.cpp).
+// Functions that return a report while the program still runs, for host programs that report each
+// launch, such as the worker of the Python package (python/rung/cuda/worker.cpp).
 #include <string>
 
 #include "rung/emulate/runtime/advise.hpp"

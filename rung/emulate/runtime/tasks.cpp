@@ -25,9 +25,9 @@ namespace rung::cuda {
 namespace {
 
 constexpr useconds_t nap = 200;  // microseconds between polls
-/// Number of rounds of polls without a change, while the host waits, after which a wait is a
-/// deadlock: if no other thread could write (alone), and if a sleeping thread might
-/// (beside_others).
+/// Rounds of polls without a change, while the host waits, after which the wait counts as a
+/// deadlock: rounds_alone if no other thread can write, rounds_beside_others if a sleeping thread
+/// might.
 constexpr int rounds_alone = 50;
 constexpr int rounds_beside_others = 50000;
 // Name of these OS threads, which would otherwise inherit the name of the thread that starts them.

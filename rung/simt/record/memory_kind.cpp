@@ -50,7 +50,7 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
   const auto within = [&](const void* begin, std::size_t size) {
     return address - reinterpret_cast<std::uintptr_t>(begin) < size;
   };
-  // Null if the thread has ended and its copy lands.
+  // Null if the thread has ended before its copy lands, which is the access recorded here.
   const Fiber* const stack = thread_->fiber;
   if (stack != nullptr && within(stack->bottom, stack->size) &&
       set(Where::local, stack->bottom, stack->size)) {

@@ -117,7 +117,8 @@ inline double erfinv(double x) {
 inline float erfinvf(float x) { return static_cast<float>(erfinv(x)); }
 inline double erfcinv(double x) { return erfinv(1 - x); }
 inline float erfcinvf(float x) { return static_cast<float>(erfcinv(x)); }
-/// Modified Bessel functions of order 0 and 1; the latter is odd.
+/// Modified Bessel functions of the first kind. The C++ library has them only for x >= 0; order 0
+/// is even, order 1 odd.
 #if __cplusplus >= 201703L
 inline double cyl_bessel_i0(double x) { return std::cyl_bessel_i(0.0, x < 0 ? -x : x); }
 inline double cyl_bessel_i1(double x) {
