@@ -265,8 +265,8 @@ void multiply(Worker& here, const Block& block, MatrixProduct& product) {
                       : multiply(product, a, b, sums.floats);
 }
 
-/// Records the operand reads of a warp: its own 16 rows of A, and a quarter of B. The four warps
-/// share B.
+/// Records the operand reads of a warp: its own 16 rows of A, and a quarter of B, since the four
+/// warps share B.
 void note_operands(Worker& here, const MatrixProduct& product) {
   record::Recorder* const recorder = here.recorder();
   const Thread& self = here.current();

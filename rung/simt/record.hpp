@@ -143,7 +143,7 @@ struct PartlyRecorded {
   std::uint64_t launches = 0;
   std::uint64_t recorded = 0;
   std::uint64_t first = 0;  // number of initial launches that were recorded without a gap
-  // Blocks in recorded launches that skipped some blocks; 0: no launch skipped blocks.
+  // Blocks of the recorded launches in which some blocks were skipped; 0: there is no such launch.
   std::uint64_t blocks = 0;
   std::uint64_t recorded_blocks = 0;
 };
@@ -208,8 +208,8 @@ struct RestrictedParameter {
 };
 /// Callbacks by which a launcher describes kernel sources and launches. `data` is Launch::data.
 struct LaunchSource {
-  /// Returns the base address of each registered memory to which more than one argument of the
-  /// launch points.
+  /// Returns the base address of each registered memory region to which more than one argument of
+  /// the launch points.
   std::vector<const void*> (*shared_memory)(const void* data);
   /// Returns the parameter through which the code at this location reads or writes memory; called
   /// by the kernel's threads.

@@ -17,7 +17,7 @@ struct TensorMapFields {
   std::uint32_t mark;  // tag that distinguishes a tensor map from other bytes
   std::uint8_t rank;
   std::uint8_t element_bytes;
-  std::uint8_t swizzle_chunks;  // swizzled bits of the chunk number: 0, 0x10, 0x30 or 0x70
+  std::uint8_t swizzle_chunks;  // mask of swizzled bits of a byte offset: 0, 0x10, 0x30, 0x70
   DType dtype;
   std::byte* data;
   std::int64_t shape[5];

@@ -122,7 +122,7 @@ void advise_range(Finding& finding, const Scene& scene) {
                            std::to_string(scene.wrong.count - 1)});
 }
 
-/// Replaces the value that is read by 0 unless the condition holds.
+/// Advises a conditional expression in place of the read: the value if the condition holds, else 0.
 void guard_read(Finding& finding, const SourceTree& tree, const IndexAccess& access,
                 const std::string& condition) {
   const std::string text = tree.text(access.name, access.end + 1);

@@ -37,7 +37,7 @@ bool is_call_of(const SourceTree& tree, const Signal& signal, std::string_view n
   return tree.tokens()[signal.inner].is(name);
 }
 
-/// Returns the waiting loop that contains the token; null if there is none.
+/// Returns the innermost loop that contains the token; null if there is none.
 const Statement* loop_around(const Function& function, std::size_t token) {
   const Statement* one = &SourceTree::statement_at(function, token);
   while (one != nullptr && one->kind != Statement::Kind::loop) one = one->parent;

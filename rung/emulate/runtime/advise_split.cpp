@@ -10,7 +10,8 @@ namespace {
 
 using simt::record::Finding;
 
-/// Returns the `if` whose branches contain one statement each; null if there is none.
+/// Returns the innermost branch statement around both statements if it is an `if` with an `else`,
+/// which thus separates them; null otherwise.
 const Statement* parting_branch(const Statement& one, const Statement& other) {
   const Statement* common = one.parent;
   while (common != nullptr && !common->contains(other)) common = common->parent;

@@ -72,7 +72,8 @@ bool take_room(int device, std::size_t bytes);
 void return_room(int device, std::size_t bytes);
 /// Updates the access rights to the device's memory after a change of peer access.
 void renew_access(int device);
-/// Maps the memory with this name of another process; into `pool` unless it is null.
+/// Maps memory of another process, identified by `name`; counts it as memory of `pool` unless that
+/// is null.
 cudaError_t open_memory(void** memory, const BlockName& name, cudaMemPool_t pool, const char* what,
                         const void* code);
 /// Unmaps another process's memory, which remains allocated in that process.

@@ -15,7 +15,8 @@ struct Model {
   int threads_per_multiprocessor;
   int blocks_per_multiprocessor;
   std::size_t shared_per_multiprocessor;
-  // Opt-in limit, for cudaFuncSetAttribute; the default limit is 48 KiB.
+  // Maximum shared memory per block, which a kernel gets by cudaFuncSetAttribute; the default limit
+  // is 48 KiB.
   std::size_t shared_per_block;
   std::size_t l2_bytes;
   int clock_khz;

@@ -83,9 +83,9 @@ class RequestList {
   std::unique_ptr<std::uint32_t[]> units_;
   LazyMemory values_;  // allocated only for writes
   std::uintptr_t values_from_units_ = 0;
-  // Steps 8 taken_ to 8 taken_ + 7. `odd` is 0 if the units of all lanes form a progression, given
-  // by the units of the first and last lanes and the stride; otherwise `units` has them by step and
-  // lane.
+  // Units of steps 8 * taken_ to 8 * taken_ + 7. `odd` is 0 if the units of all lanes form a
+  // progression, given by the first and last lanes' units and the stride; otherwise `units` has
+  // them by step and lane.
   static constexpr std::uint32_t group_steps = 8;
   struct Group {
     std::uint32_t first[group_steps], last[group_steps], stride[group_steps], odd[group_steps];

@@ -6,7 +6,7 @@
 
 namespace rung::ptx {
 
-/// Unsigned integer type of the same size, whose arithmetic wraps.
+/// Unsigned integer type at least as wide as T and as unsigned, whose arithmetic wraps.
 template <class T>
 using Bits = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
 
