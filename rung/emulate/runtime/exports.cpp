@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects programs that call certain functions, by the symbol table.
+// Detects by its symbol table whether the program calls cudaIpcGetMemHandle().
 #include "rung/emulate/runtime/exports.hpp"
 
 #include <link.h>

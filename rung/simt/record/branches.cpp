@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Branches: the basic blocks that lanes of a warp enter, and the branches at which lanes diverge. A
-// basic block is a step of the list, or a mark at its first access. The successors of a block, by
-// lane, show whether it ended in a divergent branch.
+// Branches: the basic blocks that lanes of a warp enter, and the branches at which lanes diverge.
+// In the list of accesses a basic block is a step of its own, or a mark at the step of its first
+// access. The successors of a block, by lane, show whether it ended in a divergent branch.
 #include <algorithm>
 #include <bit>
 #include <iterator>
@@ -30,8 +30,9 @@ std::uint16_t Recorder::stood_at(const RequestList& list, std::uint32_t stand) c
   return stand < before ? list.target(stand).enters : left_at_[stand - before];
 }
 
-/// Returns true if these convergent lanes enter a block that is only the next test of a condition
-/// that other lanes have already left. The lanes then keep their position.
+/// Returns true if these convergent lanes enter a block that only contains the next test of a
+/// condition, while lanes that were convergent with them have left the condition. The lanes then
+/// keep their position.
 bool Recorder::tests_on(const RequestList& list, std::uint32_t index, std::uint32_t lanes) {
   if (list.step(index).access != Access::basic_block) return false;
   SiteCount& block = counts_[list.target(index).enters];
