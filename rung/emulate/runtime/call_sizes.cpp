@@ -14,7 +14,7 @@ namespace {
 using emulate::TokenKind;
 using emulate::TokenStream;
 
-constexpr int max_nesting = 6;  // maximum length of a chain of variables initialized from each other
+constexpr int max_nesting = 6;  // maximum chain of variables initialized from each other
 
 std::vector<TokenRange> arguments(const TokenStream& tokens, std::size_t open) {
   std::vector<TokenRange> list;

@@ -16,7 +16,7 @@ using emulate::Token;
 using emulate::TokenKind;
 using emulate::TokenStream;
 
-constexpr int max_depth = 8;  // maximum length of a chain of variables initialized from each other
+constexpr int max_depth = 8;  // maximum chain of variables initialized from each other
 
 bool is_builtin(std::string_view name) {
   return name == "threadIdx" || name == "blockIdx" || name == "blockDim" || name == "gridDim";
