@@ -7,8 +7,8 @@
 //
 // over the keys j that query i sees: all keys of its batch element, Sk or key_lengths[b] if given
 // (clamped to [0, Sk]). `causal` aligns the last query with the last of these L keys: query i sees
-// keys j <= i + L - Sq. A `window` W above 0 leaves only the last W of these: it sees keys
-// j > i + L - Sq - W, too.
+// keys j <= i + L - Sq. A `window` W above 0 keeps only the last W of these: also
+// j > i + L - Sq - W.
 //
 // Shapes   q: B x H x Sq x D; k: B x Hk x Sk x D; v: B x Hk x Sk x Dv; o: B x H x Sq x Dv; lse:
 //          B x H x Sq; key_lengths: B. D and Dv are 1 or more. Hk divides H: H / Hk heads of q
@@ -46,8 +46,8 @@
 //          Error(unsupported) if no rung of the backend supports the arguments, with every rung's
 //          reason.
 // Source   A. Vaswani and others, Attention is all you need, 2017; T. Dao, FlashAttention-2, 2023;
-//          J. Ainslie and others, GQA, 2023 (shared heads); A. Jiang and others, Mistral 7B, 2023
-//          (windows).
+//          J. Ainslie and others, GQA, 2023 (grouped-query attention); A. Jiang and others, Mistral
+//          7B, 2023 (windows).
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,7 @@ namespace rung {
 struct AttentionOptions {
   double scale = 0;  // 0: 1 / sqrt(D)
   bool causal = false;
-  std::int64_t window = 0;          // keys per query, the last ones of a causal mask; 0: all
+  std::int64_t window = 0;          // keeps a query's last `window` keys of the causal mask; 0: all
   ConstTensorRef key_lengths = {};  // number of keys per batch element; absent: all
   TensorRef lse = {};               // written if given
   bool operator==(const AttentionOptions&) const = default;

@@ -63,7 +63,7 @@ namespace rung {
 struct AttentionBackwardOptions {
   double scale = 0;  // 0: 1 / sqrt(D)
   bool causal = false;
-  std::int64_t window = 0;          // keys per query, the last ones of a causal mask; 0: all
+  std::int64_t window = 0;          // keeps a query's last `window` keys of the causal mask; 0: all
   ConstTensorRef key_lengths = {};  // number of keys per batch element; absent: all
   bool operator==(const AttentionBackwardOptions&) const = default;
 };

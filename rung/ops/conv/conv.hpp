@@ -25,8 +25,8 @@
 //          as in gemm. With `winograd`, layers of 3 x 3, stride 1, dilation 1 may be transformed,
 //          and rounding errors then come from the whole tile of a pixel:
 //            |error| <= (C/G + 24) u 3000 sum over c of max |w[k, c]| max |x[n, c]|,
-//          the maximum of x over 5 pixels around. That is the worst case of F(4x4, 3x3); ordinary
-//          numbers lose some four bits.
+//          the maximum of x over the pixels within a distance of 5. That is the worst case of
+//          F(4x4, 3x3); ordinary numbers lose about four bits.
 // NaN      and infinities of x spread to the pixels whose filters have a tap there, and no further;
 //          with `winograd` to their tiles. Padding is multiplied as zeros or skipped: a pixel with
 //          an infinite weight over padding may or may not be NaN.
@@ -34,7 +34,7 @@
 //          of -0. A sum that underflows may be either zero.
 // Repeats  the same bits from run to run and, where weights are finite, for any number of threads.
 // Scratch  see docs/reliability.md: on a CPU at most three times the tensors' bytes (with
-//          `winograd` four), 32 MiB, and 32 MiB per thread.
+//          `winograd` four times), plus 32 MiB, plus 32 MiB per thread.
 // Errors   Error(invalid_argument) for shapes, types, options, aliasing.
 // Source   PyTorch, torch.nn.Conv1d to Conv3d; V. Dumoulin & F. Visin, A guide to convolution
 //          arithmetic for deep learning, 2016; A. Lavin & S. Gray, Fast algorithms for

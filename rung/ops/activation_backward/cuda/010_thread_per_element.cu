@@ -3,8 +3,8 @@
 //
 // Idea     one thread computes one element.
 // Changes  baseline.
-// Cost     the lanes of a warp load and store neighboring elements, for f32 in full sectors; an
-//          access and an address per element and tensor.
+// Cost     the lanes of a warp load and store neighboring elements, for f32 in full sectors; one
+//          access and one address computation per element and tensor.
 // Limits   every valid call; if axes do not merge, a division per axis and element.
 // Source   the chain rule.
 #include "rung/device/block_work.hpp"

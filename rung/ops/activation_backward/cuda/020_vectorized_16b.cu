@@ -19,8 +19,8 @@ namespace {
 
 constexpr int threads = 256;
 
-/// Functor for e^z. exp2f has an error of 2 ulp, its argument half an ulp. Subnormal results
-/// matter, since dy may be large: ex2.approx.ftz would flush them to zero.
+/// Functor for e^z. exp2f has an error of 2 ulp, and its argument is rounded by up to half an ulp.
+/// Subnormal results matter, since dy may be large: ex2.approx.ftz would flush them to zero.
 struct Exponential {
   __device__ __forceinline__ float operator()(float z) const {
     return ::exp2f(z * 1.44269504088896340736F);

@@ -47,7 +47,7 @@ void add_tile(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t i,
       sum += static_cast<Sum>(p.q(b, h, i, d)) * static_cast<Sum>(p.k(b, g, j, d));
     }
     weight[j - first] = p.scale * sum;
-    maximum = std::fmax(maximum, weight[j - first]);  // drops NaN; the sum has it
+    maximum = std::fmax(maximum, weight[j - first]);  // drops a NaN; the sum keeps it
   }
   const Sum rescale = std::exp(running.maximum - maximum);
   running.maximum = maximum;

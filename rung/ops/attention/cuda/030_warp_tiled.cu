@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(threads) attention_warp_tiled(Heads<T> p, std:
   const int thread = static_cast<int>(threadIdx.x);
   const int row = thread / across * patch;
   const int column = thread % across * patch;
-  const auto greater = [](Sum a, Sum b) { return a < b ? b : a; };  // drops NaN; the sum has it
+  const auto greater = [](Sum a, Sum b) { return a < b ? b : a; };  // drops a NaN; the sum keeps it
   const auto plus = [](Sum a, Sum b) { return a + b; };
   for (std::int64_t at = blockIdx.x; at < items; at += gridDim.x) {
     const Item item = item_at(p, at);

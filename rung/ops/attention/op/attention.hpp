@@ -48,14 +48,14 @@ struct RUNG_API Attention {
     [[nodiscard]] std::int64_t value_width() const { return v.shape[3]; }  // Dv
     /// Returns the number of heads of q per head of k and v; 0 if q has no heads.
     [[nodiscard]] std::int64_t group() const { return heads() == 0 ? 0 : heads() / kv_heads(); }
-    /// Returns how many queries `rows` adjacent rows have, at most, where row r of a head of k is
-    /// query r / group() of one of its heads.
+    /// Returns the maximum number of queries in `rows` adjacent rows; row r of a head of k is query
+    /// r / group() of one of its heads of q.
     [[nodiscard]] std::int64_t queries_of(std::int64_t rows) const;
     [[nodiscard]] bool has_lengths() const { return options.key_lengths.data != nullptr; }
     [[nodiscard]] bool has_lse() const { return options.lse.data != nullptr; }
     /// Returns the number of visible (query, key) pairs of one head, key_lengths ignored.
     [[nodiscard]] double visible_pairs() const;
-    /// Returns the most keys that any of `adjacent` adjacent queries see together.
+    /// Returns the maximum number of keys that `adjacent` adjacent queries see together.
     [[nodiscard]] std::int64_t most_keys(std::int64_t adjacent) const;
   };
 

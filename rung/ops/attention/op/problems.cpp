@@ -62,7 +62,8 @@ struct Masks {
 
 /// Returns a maker that stores NaN in keys no query sees. The last key, which only the last query
 /// sees under a causal mask, has a score of + or -infinity and NaN in every third column of v. The
-/// first key that a window leaves, which the last queries do not see, holds NaN alike.
+/// first key within any window, which the last queries no longer see, has NaN in v in the same
+/// columns.
 ValueMaker special_values(const Order& order, bool of_v, const Masks& masks) {
   return [=](std::int64_t index, double uniform) {
     const ElementIndex at = order(index);
@@ -142,7 +143,7 @@ std::vector<Problem> Attention::check_problems(Backend backend) {
       "f32 2x3x17x40,causal,lse",                  // as many queries as keys
       "f32 1x4x9x32,kv=2,keys=70",                 // pairs of heads share keys
       "f32 1x2x70x16,keys=9,causal,lse",           // the first queries see none
-      "f32 1x3x9x16,keys=75,causal,kv=1",          // all see some
+      "f32 1x3x9x16,keys=75,causal,kv=1",          // every query sees some keys
       "f32 1x2x3x24,dv=40,keys=100",               // values wider than keys
       "f32 1x2x40x7,dv=5,lse",                     // no multiple of a vector
       "f32 6x2x5x32,keys=50,lengths,lse",          //
@@ -163,7 +164,7 @@ std::vector<Problem> Attention::check_problems(Backend backend) {
       "bf16 2x2x35x256,keys=90",                   //
       "bf16 5x2x40x64,keys=100,lengths,causal,lse,special",
       "bf16 1x2x50x96,bshd",                               //
-      "bf16 1x2x37x36",                                    // rows that no 16 bytes align
+      "bf16 1x2x37x36",                                    // rows not aligned to 16 bytes
       "bf16 2x8x1x128,kv=2,keys=300,lse",                  // a query against a cache
       "f16 6x8x1x64,kv=1,keys=517,lengths",                //
       "bf16 5x16x4x128,kv=2,keys=200,lengths,causal,lse",  // a few
@@ -186,7 +187,7 @@ std::vector<Problem> Attention::check_problems(Backend backend) {
       "f32 2x3x17x40,causal,window=5,lse",           //
       "f32 1x4x9x32,kv=2,keys=70,causal,window=20",  //
       "f32 1x2x70x16,keys=9,causal,window=4,lse",    // the first queries see none
-      "f32 1x2x20x24,causal,window=100",             // more than there are
+      "f32 1x2x20x24,causal,window=100",             // a window of more keys than exist
       "f32 5x2x20x32,keys=50,lengths,causal,window=13,lse",
       "f32 5x2x9x16,keys=33,lengths,causal,window=6,special,lse",
       "f32 1x1x150x16,keys=200,causal,window=70",  // wider than a tile of keys
@@ -194,7 +195,7 @@ std::vector<Problem> Attention::check_problems(Backend backend) {
       "f32 3x2x9x24,kv=1,keys=70,causal,window=25,masked,lse",
       "f64 1x2x19x40,keys=50,causal,window=11,lse",
       "f16 2x4x70x32,kv=2,causal,window=17",
-      "f16 1x2x16x128,keys=200,causal,window=199",  // one key less for the last query of a warp
+      "f16 1x2x16x128,keys=200,causal,window=199",  // hides one key, from the last query of a warp
       "bf16 2x1x64x64,keys=597,lengths,causal,window=199,special",  // and of a warpgroup
       "f16 1x1x100x256,keys=170,causal,window=33",
       "bf16 1x1x200x64,keys=210,causal,window=130,special",

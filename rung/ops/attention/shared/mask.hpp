@@ -15,13 +15,13 @@ RUNG_HD RUNG_ALWAYS_INLINE inline std::int64_t key_length(std::int32_t given, st
   return clamped(std::int64_t{given}, std::int64_t{0}, keys);
 }
 
-/// All bounds are monotonic in their argument: of several adjacent queries (keys), the first has
-/// the first key (query) of all, and the last has the last.
+/// All bounds are monotonic: adjacent queries together see the keys from first_key() of the first
+/// query to end_key() of the last; likewise for adjacent keys and the queries that see them.
 template <class Index>
 struct KeyMask {
   Index queries, length;  // length: keys of the batch element
   bool causal;
-  Index window;  // keys per query of a causal mask, the last ones; 0: all
+  Index window;  // keeps a query's last `window` keys of the causal mask; 0: all
 
   /// Query i sees keys [first_key(i), end_key(i)).
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE Index first_key(Index i) const {
@@ -54,12 +54,12 @@ struct KeyMask {
   }
 };
 
-/// Returns the window that stands for `window` in kernels: windows of all keys are none.
+/// Returns the window as kernels get it: 0 (none) if `window` covers all keys.
 inline std::int64_t window_among(std::int64_t window, std::int64_t keys) {
   return window < keys ? window : 0;
 }
 
-/// Returns the most keys that any of `adjacent` adjacent queries see together.
+/// Returns the maximum number of keys that `adjacent` adjacent queries see together.
 inline std::int64_t most_visible_keys(std::int64_t adjacent, std::int64_t keys,
                                       std::int64_t window) {
   return window == 0 ? keys : smaller(keys, window + larger(adjacent, std::int64_t{1}) - 1);
@@ -71,7 +71,7 @@ inline double count_visible_pairs(std::int64_t queries, std::int64_t keys, bool 
   const auto rows = static_cast<double>(queries);
   if (!causal) return rows * static_cast<double>(keys);
   // Only the last min(Sq, Sk) queries see keys: the last one Sk, each one before it one less. The
-  // keys before the windows are as many pairs as a mask of Sk - window keys has.
+  // windows hide as many pairs as a causal mask of Sk - window keys has.
   const auto triangle = [&](std::int64_t columns) {
     const double last = static_cast<double>(columns);
     const double seeing = smaller(rows, last);

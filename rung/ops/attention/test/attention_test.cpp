@@ -222,7 +222,7 @@ TEST_P(AttentionOn, WhatPrecedesTheWindowNeverReachesAResult) {
   }
 }
 
-// All weights are 0, and finite values of v give 0, NaN and infinities NaN. Query i sees i + 1
+// All weights are 0: finite values of v give 0; NaN and infinities give NaN. Query i sees i + 1
 // keys; only the last query sees the fourth key and later ones.
 template <class T>
 void expect_zero_weights(Context& context, std::int64_t group, bool last_key_counts) {

@@ -56,7 +56,7 @@ struct RUNG_API AttentionBackward {
     [[nodiscard]] bool has_lengths() const { return options.key_lengths.data != nullptr; }
     /// Returns the number of visible (query, key) pairs of one head, key_lengths ignored.
     [[nodiscard]] double visible_pairs() const;
-    /// Returns the most keys that any of `adjacent` adjacent queries see together.
+    /// Returns the maximum number of keys that `adjacent` adjacent queries see together.
     [[nodiscard]] std::int64_t most_keys(std::int64_t adjacent) const;
   };
 

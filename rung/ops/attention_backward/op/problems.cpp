@@ -171,7 +171,7 @@ std::vector<Problem> AttentionBackward::check_problems(Backend backend) {
       "f32 1x4x6x16,kv=1,keys=7,causal",      //
       "f32 1x2x20x16,keys=9,causal",          // the first queries see none
       "f32 1x2x20x16,keys=9,causal,special",  //
-      "f32 1x3x5x16,keys=30,causal,kv=1",     // all see some
+      "f32 1x3x5x16,keys=30,causal,kv=1",     // every query sees some keys
       "f32 1x2x3x24,dv=40,keys=18",           // values wider than keys
       "f32 1x2x11x7,dv=5",                    // no multiple of a vector
       "f32 6x2x3x16,keys=9,lengths",          //
@@ -200,7 +200,7 @@ std::vector<Problem> AttentionBackward::check_problems(Backend backend) {
       "f16 5x1x9x64,keys=12,lengths,causal,special",
       "f16 5x2x4x64,kv=1,keys=20,lengths,special",  //
       "f16 1x1x33x64,keys=9,causal,special",        // the first queries see none
-      "f16 1x1x7x36,keys=19",                       // rows that no 16 bytes align
+      "f16 1x1x7x36,keys=19",                       // rows not aligned to 16 bytes
       "f16 1x2x5x33,bshd,causal",                   //
       "bf16 1x1x16x128,causal",                     //
       "bf16 1x1x65x64,keys=80,causal",              //
@@ -224,13 +224,13 @@ std::vector<Problem> AttentionBackward::check_problems(Backend backend) {
       "f32 1x4x6x16,kv=1,keys=7,causal,window=3",
       "f32 1x2x20x16,keys=9,causal,window=4,special",       // the first queries see no key
       "f32 1x3x5x16,keys=90,causal,kv=1,window=8,special",  // most keys are seen by none
-      "f32 1x2x9x24,causal,window=100",                     // more than there are
+      "f32 1x2x9x24,causal,window=100",                     // a window of more keys than exist
       "f32 5x2x12x16,keys=17,lengths,causal,window=6,special",
       "f32 1x1x140x8,keys=150,causal,window=70",  // wider than a tile
       "f64 1x2x20x24,keys=30,causal,window=7,special",
       "f16 1x2x70x32,keys=80,causal,window=17,special",
       "bf16 1x4x40x64,kv=2,causal,window=21",
-      "bf16 1x2x16x64,keys=100,causal,window=99",  // one key less for the last query of a warp
+      "bf16 1x2x16x64,keys=100,causal,window=99",  // hides one key, from the last query of a warp
       "bf16 1x1x140x64,keys=150,causal,window=70,special",
       "bf16 5x2x20x128,keys=40,lengths,causal,window=9,special",
       "bf16 1x8x1x64,kv=2,keys=150,causal,window=30,special",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / naive
 //
-// Idea     One thread per pixel of y, as in courses: blocks of 16 x 16 pixels, and a grid over
+// Idea     One thread per pixel of y, as in textbooks: blocks of 16 x 16 pixels, and a grid over
 //          filters, tiles of the image and images; each thread sums over channels and taps.
 // Changes  baseline.
 // Cost     Two loads per multiply-add: w is the same for all threads of a block, elements of x are

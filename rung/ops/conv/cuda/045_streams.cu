@@ -6,10 +6,10 @@
 //          while one stream multiplies, others unroll their next images.
 // Changes  Against im2col_gemm: four matrices and four streams, which fork from the caller's stream
 //          and join it by events. The caller sees one stream, and a CUDA graph captures all four.
-// Cost     As im2col_gemm, less the overlapped time; an event per stream. The version of courses
-//          has x and y on the host and overlaps their copies with kernels: chunk i + 1 is copied
-//          while chunk i is computed. Here tensors are on the device; the operator transfer
-//          overlaps copies of host arrays.
+// Cost     As im2col_gemm, less the overlapped time; an event per stream. The textbook version has
+//          x and y on the host and overlaps their copies with kernels: chunk i + 1 is copied while
+//          chunk i is computed. Here tensors are on the device; the operator transfer overlaps
+//          copies of host arrays.
 // Limits   As im2col_gemm. A batch of one image gains nothing; small images, whose kernels leave
 //          SMs idle, gain most. The simulator runs streams in turn: it checks that they share no
 //          data.

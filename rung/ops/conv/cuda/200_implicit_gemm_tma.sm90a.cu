@@ -9,7 +9,7 @@
 //          epilogue.
 // Changes  Against tensor_cores: one thread computes one address per 16 KiB, instead of every
 //          thread one per 16 bytes; wgmma of 64 x 256 x 16, with operands in shared memory.
-// Cost     A tile of 128 pixels x 256 filters reads 48 KiB of L2 per 64 terms and 4.2 million
+// Cost     A tile of 128 pixels x 256 filters reads 48 KiB from L2 per 64 terms, for 4.2 million
 //          operations. Each tap reads its pixels again: x is read from memory once, from L2 kh kw
 //          times.
 // Limits   f16 and bf16, channels last, two dimensions at most; channels and filters of a group

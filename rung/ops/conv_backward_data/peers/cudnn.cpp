@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv_backward_data / cudnn: the peer cuDNN, its gradient of images; see
+// conv_backward_data / cudnn: the peer cuDNN, its convolution backward by data; see
 // conv/shared/peers/cudnn_layer.hpp.
 #include "rung/ops/conv/shared/peers/cudnn_layer.hpp"
 #include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv_backward_data / onednn: the peer oneDNN, its convolution primitive backward for the images;
-// see conv/shared/peers/onednn_layer.hpp.
+// conv_backward_data / onednn: the peer oneDNN, its convolution primitive, backward by data; see
+// conv/shared/peers/onednn_layer.hpp.
 //
 // Kernels  JIT-compiled for the detected processor.
 #include "rung/ops/conv/shared/peers/onednn_layer.hpp"

@@ -8,9 +8,9 @@
 //          split-K.
 // Changes  Against tensor_cores: no thread computes an address per 16 bytes; wgmma of 64 x 256 x
 //          16, with operands in shared memory.
-// Cost     A tile of 128 filters x 256 channels of a tap reads 48 KiB of L2 per 64 pixels; each tap
-//          reads dy and x again, from L2. The partial sums of slices are written to memory and read
-//          back.
+// Cost     A tile of 128 filters x 256 channels of a tap reads 48 KiB from L2 per 64 pixels; each
+//          tap reads dy and x again, from L2. The partial sums of slices are written to memory and
+//          read back.
 // Limits   f16 and bf16, channels last, two dimensions at most; channels and filters aligned to 16
 //          bytes, dy's pixels with one common stride, strides up to 8. Filters fill tiles of 128,
 //          channels of 64.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv_backward_filter / cudnn: the peer cuDNN, its gradient of filters; see
+// conv_backward_filter / cudnn: the peer cuDNN, its convolution backward by filter; see
 // conv/shared/peers/cudnn_layer.hpp.
 #include "rung/ops/conv/shared/peers/cudnn_layer.hpp"
 #include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"

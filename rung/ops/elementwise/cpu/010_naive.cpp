@@ -6,7 +6,7 @@
 // Cost     Every operand loaded once, the result stored once. The compiler may use x86-64's
 //          baseline vectors of 4 floats for add, mul and relu; exp and gelu call a function of the
 //          C library per element.
-// Limits   f32, contiguous tensors of one order; add, mul, axpy, relu, exp and gelu.
+// Limits   f32, tensors contiguous in the same order; add, mul, axpy, relu, exp and gelu.
 // Source   any textbook.
 #include <cmath>
 

@@ -45,7 +45,8 @@ void spread_rows(const Word* from, Panel panel, Word* to) {
   }
 }
 
-/// Copies rows of `part` to 2 * `part` bytes, each by two overlapping copies of `part` bytes.
+/// Copies rows of at least `part` and at most 2 * `part` bytes, each by two overlapping copies of
+/// `part` bytes.
 template <int part, class Word>
 void copy_rows(const Word* from, Panel panel, Word* to) {
   const std::int64_t last =

@@ -16,9 +16,9 @@ namespace rung {
 namespace {
 
 struct Tuning {
-  double bytes_worth_a_team = 900e3;       // bytes moved from which all threads are used
-  double operations_worth_a_team = 300e3;  // operations from which all threads are used
-  double streamed_bytes = 6 << 20;         // size from which the result exceeds the caches
+  double bytes_worth_a_team = 900e3;       // from this traffic on, all threads are used
+  double operations_worth_a_team = 300e3;  // from this many operations on, too
+  double streamed_bytes = 6 << 20;         // a result of this size exceeds the caches
 };
 constexpr Tuning tuning;
 

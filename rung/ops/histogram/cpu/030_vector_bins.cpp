@@ -2,7 +2,7 @@
 // histogram / vector bins
 //
 // Idea     Vector code converts a chunk of x to a chunk of bins in L1; the bins are then counted.
-//          If one bin dominates 16 samples of a chunk, vectors find the elements outside it, and
+//          If one bin dominates 16 samples of a chunk, vectors find the elements of other bins, and
 //          only these are counted one by one.
 // Changes  Against private_tables: the bin arithmetic takes one vector per 8 or 16 elements, and
 //          dominant values do not wait for each other's stores.

@@ -2,12 +2,12 @@
 // histogram / large bins
 //
 // Idea     one table per block in all available shared memory: 58112 bins on an H200. More bins are
-//          divided into slices: each block counts the values of one slice and reads x for it, about
-//          when other slices' blocks do, so that L2 serves most loads. Beyond eight slices the
-//          counts stay in L2, with fewer atomics: a bin that is frequent in a sample of 32 elements
-//          is counted in registers, and lanes whose bin equals their warp's first lane's are
-//          counted by that lane.
-// Changes  against multi_copy_vectorized: a single copy, 4.6 times as many bins.
+//          divided into slices: each block counts the values of one slice, and blocks of different
+//          slices read the same part of x at about the same time, so that L2 serves most loads.
+//          Beyond eight slices the counts stay in L2, with fewer atomics: a bin that is frequent in
+//          a sample of 32 elements is counted in registers, and lanes whose bin equals their warp's
+//          first lane's are counted by that lane.
+// Changes  against multi_copy_vectorized: a single copy of the table, 4.7 times as many bins.
 // Cost     x once per slice. Each block adds its table to counts: 132 blocks of 50000 bins each
 //          make 6.6 million coalesced atomics on L2.
 // Limits   contiguous x; bins of equal width; not u8, which has 256 values.
@@ -108,8 +108,8 @@ Support supports(const Histogram::Args& args, const Context&) {
 }
 
 /// Returns the blocks along x per slice: as many as keep all slices resident together, since one
-/// block more would double the time, or more if 32-bit counters could overflow (each slice sees all
-/// of x).
+/// block more would start a second wave; but at least so many that no 32-bit counter can overflow
+/// (each slice reads all of x).
 std::int64_t along_of(const Histogram::Args& args, std::int64_t blocks, std::int64_t slices) {
   return larger(larger<std::int64_t>(blocks / slices, 1),
                 ceil_div(args.size(), std::int64_t{1} << 31));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cost     facts of kernels whose blocks own a tile of queries and loop over tiles of keys.
+// Facts of kernels whose blocks own a tile of queries and loop over tiles of keys.
 #pragma once
 
 #include <algorithm>
@@ -30,9 +30,9 @@ inline Work tile_work(double blocks, int rows, int keys, double tiles, std::int6
           .path = path};
 }
 
-/// Returns the facts of blocks that each own a tile of queries of one head. Under a causal mask,
-/// the last query of a block sees half a tile of rows more than the average; windows of a block
-/// begin one after the other, too.
+/// Returns the facts of blocks that each own a tile of queries of one head. Its queries together
+/// see more keys than an average query: under a causal mask half as many more as the tile has rows,
+/// with a window, which moves with the query, as many more as it has rows.
 inline Work query_work(const Attention::Args& args, int rows, int keys, int width, int resident) {
   const auto queries = static_cast<double>(args.queries());
   const auto heads = static_cast<double>(args.batch() * args.heads());

@@ -10,10 +10,10 @@ namespace rung::attention_cuda::inline RUNG_TARGET {
 constexpr int warp_rows = 16;
 constexpr float no_score = -__builtin_huge_valf();
 
-/// Sets the scores of all but the last `window` keys before an end to -infinity. The end of the
-/// lane's second row is `later` keys behind that of the first, and the tile starts at key
-/// first_key. One comparison finds hidden keys on both sides: those behind a row's last key are a
-/// negative number of keys before it, which is large as an unsigned number.
+/// Sets the scores of all but the last `window` keys before an end to -infinity. The lane's first
+/// row ends at end_key, its second row `later` keys after that; the tile starts at key first_key.
+/// One unsigned comparison of the distance to the row's last key finds hidden keys on both sides:
+/// after the last key the distance is negative, hence large as an unsigned number.
 template <int Registers>
 __device__ __forceinline__ void hide_scores(float (&scores)[Registers], int first_key, int end_key,
                                             int later, int window) {

@@ -15,7 +15,7 @@ namespace rung::attention_cuda::inline RUNG_TARGET {
 struct BlockQueries {
   int batch, head, first;
   int length;              // keys of the batch element
-  int first_key, end_key;  // of the keys that any of them sees
+  int first_key, end_key;  // range of the keys that any of them sees
 
   /// Returns the number of tiles of `keys` keys, the first of which starts at first_key.
   [[nodiscard]] __device__ __forceinline__ int tiles(int keys) const {
@@ -39,7 +39,7 @@ struct QueryJob {
   Heads<T> heads;
   QueryOrder order;
   float scale;  // factor of the scores, times log2(e)
-  int window;   // keys per query, at most; without a window more than there are
+  int window;   // maximum keys per query; without a window more than exist
 
   [[nodiscard]] __device__ __forceinline__ int queries() const {
     return static_cast<int>(heads.queries());
@@ -53,12 +53,12 @@ struct QueryJob {
   [[nodiscard]] __device__ __forceinline__ int value_width() const {
     return static_cast<int>(heads.value_width());
   }
-  /// Returns where the keys of a query end, of `length` keys: below 0 for some queries that see no
-  /// key, and beyond the last key for queries that do not exist.
+  /// Returns the end of a query's keys among `length` keys, before clamping: it may be negative for
+  /// queries that see no key, and exceeds `length` for rows beyond the last query.
   [[nodiscard]] __device__ __forceinline__ int unclamped_end(int query, int length) const {
     return heads.causal ? query - queries() + 1 + length : length;
   }
-  /// Returns how many keys later those of the query 8 rows below end.
+  /// Returns the distance from the end of a query's keys to that of the query 8 rows below.
   [[nodiscard]] __device__ __forceinline__ int later_end() const { return heads.causal ? 8 : 0; }
   /// A query sees the keys [first_key(), end_key()) of `length` keys.
   [[nodiscard]] __device__ __forceinline__ int end_key(int query, int length) const {
@@ -67,8 +67,8 @@ struct QueryJob {
   [[nodiscard]] __device__ __forceinline__ int first_key(int query, int length) const {
     return max(end_key(query, length) - window, 0);
   }
-  /// Returns whether one of `count` queries does not see all keys of a tile, given the first of
-  /// these queries' unclamped_end().
+  /// Returns whether any of `count` queries does not see all keys of a tile; end_of_first is the
+  /// unclamped_end() of the first of these queries.
   [[nodiscard]] __device__ __forceinline__ bool needs_mask(int tile_key, int keys, int end_of_first,
                                                            int count) const {
     return tile_key + keys > end_of_first || tile_key < end_of_first + count - 1 - window;

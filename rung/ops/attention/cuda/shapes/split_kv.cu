@@ -7,8 +7,8 @@
 //          the queries of all heads that share them.
 // Changes  against warp_tiled: one query fills the GPU, and a head of K and V is read once for all
 //          heads of q that share it.
-// Cost     The bytes of K and V. 2 (D + Dv) operations per score and three shuffles per row and
-//          four keys; partial results take Dv + 2 elements per row and split.
+// Cost     One read of K and V. 2 (D + Dv) operations per score and three shuffles per row and four
+//          keys; partial results take Dv + 2 elements per row and split.
 // Limits   D and Dv up to 256, fewer than 2^31 keys, up to 64 rows per head of K and V. Weighted
 //          sums stay in registers, which limits a block to 8 rows (f32 up to 128 columns; 4 for f64
 //          or wider rows, 2 for both); more rows read K and V again.

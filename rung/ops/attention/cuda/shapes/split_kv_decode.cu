@@ -8,7 +8,7 @@
 //          of the keys.
 // Changes  against split_kv: tensor cores, so that 16 rows cost as much as one and 64 little more;
 //          tiles of K and V arrive by asynchronous copies, several in flight.
-// Cost     the bytes of K and V. Partial results are 4 (Dv + 2) bytes per row and split.
+// Cost     one read of K and V. Partial results are 4 (Dv + 2) bytes per row and split.
 // Limits   f16 and bf16; D and Dv multiples of 8 up to 256; 16-byte aligned rows of K and V. Above
 //          64 rows, each further tile reads K and V again, from L2.
 // Source   T. Dao and others, Flash-Decoding for long-context inference, 2023; J. Ainslie and

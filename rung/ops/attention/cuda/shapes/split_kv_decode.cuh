@@ -68,7 +68,7 @@ __device__ __forceinline__ void fetch(const Heads<T>& p, const T* k, const T* v,
   }
 }
 
-/// Returns the bits of the keys of 16 that precede key `end`.
+/// Returns a mask of 16 keys with the bits below `end` set.
 __device__ __forceinline__ unsigned bits_before(std::int64_t end) {
   return (1u << static_cast<int>(clamped(end, std::int64_t{0}, std::int64_t{16}))) - 1;
 }
@@ -110,7 +110,7 @@ struct WarpRows {
   float o[Width / 8][4] = {};
   float maximum[2] = {no_maximum<float>, no_maximum<float>};
   float sum[2] = {};     // over this lane's keys
-  std::int64_t seen[2];  // where the keys that a row sees end
+  std::int64_t seen[2];  // end of the keys that each row sees
 
   __device__ __forceinline__ void load(const Heads<T>& p, std::int64_t b, std::int64_t g,
                                        const KeyMask<std::int64_t>& mask, std::int64_t first_row,
@@ -142,8 +142,8 @@ struct WarpRows {
   }
 
   /// Adds keys [from, from + 16 Steps) of a stage; key `from` has index `j` in the batch element.
-  /// `factor` scales scores to powers of 2. `Masked`: some rows do not see all of these keys, but
-  /// at most the last `window` keys before `seen`.
+  /// `factor` scales scores to powers of 2. `Masked`: some rows do not see all of these keys: a row
+  /// sees the last `window` keys before its `seen`.
   template <int Steps, bool Masked>
   __device__ __forceinline__ void add_keys(const Stage<T, Width>& stage, int from, std::int64_t j,
                                            float factor, std::int64_t window) {

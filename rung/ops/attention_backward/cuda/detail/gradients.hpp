@@ -106,7 +106,8 @@ struct TwoPasses {
 };
 inline Work facts_of(const AttentionBackward::Args& args, const TwoPasses& passes) {
   const auto at_least_one = [](double x) { return x > 1 ? x : 1.0; };
-  // The windows of a block's keys begin one after the other.
+  // With a window, each key is seen by queries one later than the key before: together a block's
+  // keys are seen by keys - 1 more queries than one key.
   const double seeing = args.visible_pairs() / at_least_one(static_cast<double>(args.keys())) +
                         (args.options.window > 0 ? passes.keys - 1 : 0);
   const double tiles =

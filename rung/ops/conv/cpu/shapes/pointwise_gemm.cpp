@@ -9,7 +9,8 @@
 // Cost     As gemm's threads; with up to eight filters as gemm's few_rows or gemv, and with up to
 //          64 filters and channels last as gemm's small, which reads x in place.
 // Limits   1 x 1, stride 1, no padding; pixels with one common stride. Only these rungs of gemm are
-//          called, not gemm's own choice: their bits are the same for any number of threads.
+//          called, whose results have the same bits for any number of threads; gemm's own choice
+//          might not.
 #include "rung/ops/conv/shared/cpu/pointwise.hpp"
 #include "rung/ops/conv/shared/layer.hpp"
 

@@ -4,13 +4,14 @@
 // Idea     A filter per channel: no reuse between filters and a few multiply-adds per element, a
 //          memory-bound stencil. If channels are contiguous, a thread computes 16 bytes of them,
 //          which have the same taps: loads are wide and one index computation serves 4 or 8
-//          elements. Otherwise a thread computes eight pixels of a column, whose windows overlap:
-//          with 3 x 3 and 5 x 5 filters, whose weights stay in registers, it loops over the rows of
-//          x and adds each loaded row to all pixels that use it.
+//          elements. Otherwise a thread computes four or eight pixels of a column, whose windows
+//          overlap. Filters of 3 x 3, 5 x 5 and 7 x 7 keep their weights in registers: a thread
+//          loads each row of x once and adds it to all pixels that use it.
 // Changes  Against every_call: a quarter or an eighth of the loads and the address arithmetic.
 //          Against implicit_gemm: no tiles with 15 of 16 rows empty.
-// Cost     kh kw loads per 16 bytes of y, from the L1 cache; x from memory once. In columns of 3 x
-//          3: per 8 pixels 30 loads, two thirds of which hit L1, 72 multiply-adds and no division.
+// Cost     kh kw loads per 16 bytes of y, from the L1 cache; x from memory once. In columns, with
+//          3 x 3 and stride 1: per 8 pixels 30 loads, two thirds of which hit L1, 72 multiply-adds
+//          and no division.
 // Limits   one filter per channel (C = K = G), images of two dimensions; f32, f16, bf16.
 // Source   F. Chollet, Xception: Deep learning with depthwise separable convolutions, 2017.
 #include "rung/ops/conv/shared/cuda/rungs.hpp"
@@ -148,7 +149,7 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// Maximum number of packs of channels per block, and their weights: [tap][channel].
+/// Maximum number of packs of channels per block. PackWeights are their weights, as [tap][channel].
 constexpr int max_packs = 32;
 template <class T, int Kernel>
 struct PackWeights {

@@ -2,8 +2,8 @@
 // conv / first layer tensor cores
 //
 // Idea     Layers that read an image have one to four channels. A block stages the rows of x that
-//          its pixels need with four channels per pixel, the missing ones zero, so that four taps
-//          of a row are 16 terms of one mma.sync, at any stride: two channels of a tap are one word
+//          its pixels need, padded with zeros to four channels per pixel, so that four taps of a
+//          row are the 16 terms of one mma.sync, at any stride: two channels of a tap are one word
 //          of shared memory. The weights stay in shared memory, in the order of mma's registers.
 // Changes  Against small_channels: tensor cores multiply, so that a layer of 16-bit elements is
 //          limited by the stores of y. Against implicit_gemm: no element of x is decoded per term.
@@ -42,8 +42,8 @@ struct FirstTile {
 };
 
 /// Stages the weights: [group][tap down][step][fragment][lane][4], as mma's operand A. Row r of
-/// fragment i of a group is filter 2 Fragments (r % 8) + 2 i + r / 8. A thread stages one word of
-/// each fragment.
+/// fragment i of a group is filter 2 Fragments (r % 8) + 2 i + r / 8. A thread stages the same word
+/// of every fragment.
 template <int Fragments, class T>
 __device__ __forceinline__ void stage_filters(const Layer<T>& p, const FirstTile& tile,
                                               std::uint32_t* weights) {
@@ -80,7 +80,7 @@ __device__ __forceinline__ void stage_filters(const Layer<T>& p, const FirstTile
 }
 
 /// Stages x of image n from row h0 and column v0 on, with zeros around the image: [row][column][4
-/// channels]. A thread has `at_once` pixels in flight.
+/// channels]. A thread has loads of `at_once` pixels in flight.
 template <class T>
 __device__ __forceinline__ void stage_pixels(const Layer<T>& p, const FirstTile& tile, T* image,
                                              std::int64_t n, std::int64_t h0, std::int64_t v0) {
@@ -112,8 +112,8 @@ __device__ __forceinline__ void stage_pixels(const Layer<T>& p, const FirstTile&
   }
 }
 
-/// Stores a lane's results from filter k on: a quad of pixels, of which `valid` exist, of all its
-/// filters; several elements at once along the axis that is contiguous in y.
+/// Stores a lane's results: a quad of pixels, of which the first `valid` exist, for its filters
+/// from k on. Stores are vectors along the axis that is contiguous in y.
 template <int Filters, class T>
 __device__ __forceinline__ void store_quad(const Layer<T>& p, T* to, int k, int valid,
                                            const Pack<float, Filters * quad>& sums) {
@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(item_threads, 4)
                                   const __grid_constant__ FirstTile tile) {
   constexpr int columns_of_mma = 8;
   constexpr int products = item_pixels / columns_of_mma;
-  constexpr int filters = 2 * Fragments;  // of a lane
+  constexpr int filters = 2 * Fragments;  // per lane
   const ConvAxis& rows = p.geometry.axis[1];
   const ConvAxis& columns = p.geometry.axis[2];
   const int taps_down = static_cast<int>(rows.kernel);
@@ -174,8 +174,8 @@ __global__ void __launch_bounds__(item_threads, 4)
   const int group_words = taps_down * tile.steps * Fragments * fragment_words;
   const int pixels = tile.rows * tile.columns;
   const int pieces = ceil_div(pixels, item_pixels);
-  // With even strides the second half of a product's columns is exchanged with the next product's,
-  // which avoids bank conflicts.
+  // With even strides, products 2 i and 2 i + 1 exchange the second halves of their columns, which
+  // avoids bank conflicts.
   const int flips = columns.stride % 2 == 0 ? 1 : 0;
   std::uint32_t* const weights = &shared<std::uint32_t>();
   std::uint32_t* const image = weights + tile.groups * group_words;
@@ -209,7 +209,8 @@ __global__ void __launch_bounds__(item_threads, 4)
       for (int a = 0; a < taps_down; ++a) {
         const int row = a * static_cast<int>(rows.dilation) * tile.pitch;
         for (int step = 0; step < tile.steps; ++step) {
-          // A tap that pads the row is zero in both operands: x may be infinite there.
+          // For a tap that pads the row, x is replaced by zero too: an infinity of x times the zero
+          // weight would be NaN.
           const int tap = step * quad + t / 2;
           const bool exists[2] = {tap < taps, tap + 2 < taps};
           int offset[2];

@@ -262,7 +262,8 @@ std::int64_t items_of(const StagedTile& tile) {
   return tile.groups * std::int64_t{tile.rows} * tile.pieces;
 }
 
-/// Returns the tile with the most rows that fits in shared memory and leaves four tiles per SM.
+/// Returns a tile of up to 64 rows, halved until its part of x fits in stage_bytes and either there
+/// are four tiles per SM or each thread has at most one item.
 StagedTile tile_of(const ConvGeometry& g, const Context& context) {
   const ConvAxis& axis = g.axis[2];
   StagedTile tile{};

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / channels first on tensor cores
 //
-// Idea     The TMA unrolls images only with channels last. Copies of x and w with channels last, in
-//          the workspace, cost one pass over memory each, and the multiplication on tensor cores
-//          saves far more: implicit_gemm_tma computes the layer between copies, and a last kernel
-//          copies y to its own layout.
+// Idea     The TMA unrolls only images with channels last. x and w are copied to that layout in the
+//          workspace, implicit_gemm_tma computes the layer on the copies, and a last kernel copies
+//          y to the caller's layout. Each copy is one pass over memory; tensor cores save far more.
 // Changes  Against implicit_gemm: tensor cores. Against implicit_gemm_tma: x, w and y of any
 //          strides.
-// Cost     x, w and y are read and written once more, through tiles of 64 channels x 64 pixels in
-//          shared memory: loads run along pixels, stores along channels. Four launches.
-// Limits   f16 and bf16, two dimensions at most; else as implicit_gemm_tma's, whose channels are
-//          padded to 64 per tap: with 3 channels, 61 of 64 products are zeros.
+// Cost     x, w and y are read and written once more. Tiles of 64 channels x 64 pixels are
+//          transposed in shared memory, so that both loads and stores are coalesced. Three launches
+//          more than implicit_gemm_tma.
+// Limits   f16 and bf16, two dimensions at most; otherwise those of implicit_gemm_tma, whose
+//          channels are padded to a multiple of 64 per tap: with 3 channels, 61 of 64 products are
+//          zeros.
 #include "rung/device/collectives.hpp"
 #include "rung/device/launch.hpp"
 #include "rung/ops/conv/shared/cuda/channels_last.hpp"
@@ -23,7 +24,8 @@ using namespace conv_cuda;
 
 constexpr int threads = 256;
 
-/// Tile of elements as [channel][pixel]; the pitch of 33 words avoids bank conflicts along either.
+/// Tile of elements as [channel][pixel]; the pitch of 33 words avoids bank conflicts along either
+/// axis.
 template <class T>
 struct LayoutTile {
   static_assert(sizeof(T) == 2);
@@ -47,7 +49,7 @@ __device__ __forceinline__ void for_each_tile_column(F&& f) {
   f(lane);
   f(lane + warp_size);
 }
-/// Calls f(row) for the thread's rows of a tile, of which each of the eight warps has every eighth.
+/// Calls f(row) for the thread's rows of a tile: each of the eight warps has every eighth row.
 template <class F>
 __device__ __forceinline__ void for_each_tile_row(F&& f) {
 #pragma unroll 4
@@ -57,7 +59,8 @@ __device__ __forceinline__ void for_each_tile_row(F&& f) {
   }
 }
 
-/// Copies tiles of `from`, whose pixels neighbor each other, to pixels of `pitch` elements at `to`.
+/// Copies `from`, whose adjacent pixels are expected to be contiguous, to `to` with channels last,
+/// `pitch` elements from pixel to pixel. One tile per block.
 template <class T>
 __global__ void __launch_bounds__(threads)
     conv_to_channels_last(View<const T, 5> from, T* to, std::int64_t pitch) {
@@ -87,7 +90,8 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-/// Copies tiles of pixels of `pitch` elements at `from` to `to`, whose pixels neighbor each other.
+/// Copies `from`, with channels last and `pitch` elements from pixel to pixel, to `to`, whose
+/// adjacent pixels are expected to be contiguous. One tile per block.
 template <class T>
 __global__ void __launch_bounds__(threads)
     conv_from_channels_last(const T* from, std::int64_t pitch, View<T, 5> to) {
@@ -141,7 +145,7 @@ void conv_cuda::copy_from_channels_last(const void* from, const TensorRef& to, C
 
 namespace {
 
-/// Offsets of the copies in the workspace.
+/// Offsets of the copies and the partial sums in the workspace, and its size.
 struct CopyOffsets {
   std::int64_t x, w, y, partial;
   std::size_t bytes;

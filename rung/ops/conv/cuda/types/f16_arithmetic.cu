@@ -8,7 +8,7 @@
 // Changes  against implicit_gemm: 16-byte loads, half the bytes in shared memory, 2 multiply-adds
 //          per instruction; 4 conversion instructions per 16 multiply-adds.
 // Cost     8 instructions per 16 multiply-adds, and 4 for their conversion: 3/4 of an instruction
-//          per multiply-add. f32 arithmetic takes one, and its conversions.
+//          per multiply-add. f32 arithmetic takes one, plus its conversions.
 // Limits   |error| <= 8.1 2^-11 sum |w x| + 2^-24 n, more than conv.hpp promises, so it is never
 //          chosen; products whose sums of 8 exceed 65504 become infinite. f16; contiguous channels,
 //          a multiple of 8 per group, all 16-byte aligned.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Building blocks of conv's SIMD rungs: pixels as runs within a row, the terms and weights that a
+// Building blocks of conv's SIMD rungs: runs of pixels within a row, the terms and weights that a
 // tile reads, and the results that it stores. Padding reads as zeros; small types are widened.
 #if defined(RUNG_OPS_CONV_CPU_GATHER_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_CONV_CPU_GATHER_INL_HPP_

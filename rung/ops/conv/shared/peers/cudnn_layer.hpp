@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peer cuDNN of conv and its two gradients: its convolution of images in their own layout.
+// The peer cuDNN of conv and its two gradients: cuDNN's convolution, on images in the caller's
+// layout.
 //
 // Limits   f32, f64, f16, bf16; contiguous filters; extents and strides of 32 bits. Sums by the
 //          definition: Winograd and FFT only with the option `winograd`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peer oneDNN of conv and its gradients: its convolution primitive on images in their own
-// layout, and on filters in the layout that it prefers. Each call reorders filters to or from that
-// layout.
+// The peer oneDNN of conv and its two gradients: oneDNN's convolution primitive, on images in the
+// caller's layout and on filters in the layout that oneDNN prefers. Each call reorders filters to
+// or from that layout.
 //
 // Limits   f32 and bf16; no strides of 0. oneDNN is faster on images in its own blocked layouts,
 //          but callers' tensors do not have these; reordering images is not tried here.

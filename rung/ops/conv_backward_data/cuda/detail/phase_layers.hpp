@@ -91,8 +91,8 @@ Work phases_facts(const ConvBackwardData::Args& args, F&& facts) {
   return all;
 }
 
-/// Calls run(layer) for phases with terms, and launches zeros<T>(y, count), a kernel that sets y to
-/// zero, for phases without taps.
+/// Calls run(layer) for each phase with terms; for the others launches zeros<T>(y, count), a kernel
+/// that sets y to zero.
 template <class Run, class Zeros>
 void run_phases(const ConvBackwardData::Args& args, Context& context, Run&& run, Zeros&& zeros) {
   for_each_layer(args, [&](const Conv::Args& layer, bool has_terms) {

@@ -5,10 +5,11 @@
 //          two rows by four or eight columns of dx in registers, of all phases of the stride, so
 //          that an element of dy, once loaded, is multiplied by all its taps. A block stages dy and
 //          the weights of eight filters at a time in shared memory, as f32.
-// Changes  Against implicit_gemm: no tile has rows of channels that do not exist, no phase has a
-//          launch or a tail of its own, and no element of dy is decoded per term.
-// Cost     With three channels and 3 x 3 taps of stride 2, four wide loads of dy and nine of
-//          weights, broadcast to all lanes, for 108 multiply-adds; the halo of dy.
+// Changes  Against implicit_gemm: no tile has rows for missing channels, no phase has its own
+//          launch or its own partial tiles, and no element of dy is decoded per term.
+// Cost     Per thread and filter, with three channels and 3 x 3 taps of stride 2: four wide loads
+//          of dy and nine of weights, broadcast to all lanes, for 108 multiply-adds. The halo of dy
+//          is staged by several blocks.
 // Limits   Up to 4 channels, one group, images of two dimensions, columns of stride 1 or 2, no
 //          dilation. f32, f16, bf16.
 #include "rung/ops/conv/shared/cuda/layer.hpp"
@@ -23,8 +24,8 @@ constexpr int max_threads = 128;
 constexpr int cells = 4;      // per thread, in a row; a cell has one column of dx per phase
 constexpr int row_pair = 2;   // rows of dx per thread
 constexpr int chunk = 8;      // filters staged at a time
-constexpr int long_taps = 4;  // per window, if a row of taps has several: a whole pack
-constexpr std::int64_t max_extent = 1 << 12;  // of paddings and taps: prevents overflow
+constexpr int long_taps = 4;  // taps per window if a row of taps has several windows
+constexpr std::int64_t max_extent = 1 << 12;  // of filters and strides: prevents overflow
 
 /// Tile of dx that a block computes, and its staged part of dy.
 ///
@@ -33,7 +34,7 @@ constexpr std::int64_t max_extent = 1 << 12;  // of paddings and taps: prevents 
 /// thread's first column with a cell: slot = tap + shift.
 struct DxTile {
   int across, down;   // threads of a block
-  int taps, windows;  // of a phase per window, windows per row of taps
+  int taps, windows;  // taps per phase and window; windows per row of taps
   int shift;
   int height, pitch;  // rows and columns of dy, per filter
   std::int64_t bands, strips;
@@ -44,15 +45,17 @@ __device__ __forceinline__ std::int64_t ceil_quotient(std::int64_t a, std::int64
   return a < 0 ? -(-a / b) : ceil_div(a, b);
 }
 
-/// Returns the fewest taps of a phase that a kernel is compiled for; up to two more are.
+/// Returns the fewest taps per phase for which a kernel is compiled; others exist for one and two
+/// more.
 constexpr int least_taps(std::int64_t stride) { return stride == 1 ? 3 : 2; }
 
-/// Returns the floats of the weights of a window: [tap][phase][channel], in whole packs.
+/// Returns the number of floats of a window's weights, [tap][phase][channel], rounded up to whole
+/// packs.
 RUNG_HD constexpr int window_weights(int channels, int stride, int taps) {
   return round_up(taps * stride * channels, 4);
 }
 
-/// Stages a chunk of filters of dy, from row `o` and column `v` on, with zeros around the image:
+/// Stages dy of a chunk of filters, from row `o` and column `v` on, with zeros around the image:
 /// [filter][row][column].
 template <class T>
 __device__ __forceinline__ void stage_dy(const View<const T, 5>& dy, const ConvGeometry& g,
@@ -163,8 +166,8 @@ __global__ void __launch_bounds__(max_threads, 4)
   const std::int64_t o = ceil_quotient(u - (taps_down - 1), rows.stride);
   const std::int64_t v = strip * cells + (g.axis[2].padding + tile.shift) / Stride -
                          (std::int64_t{Taps} * tile.windows - 1);
-  // Relative to the first staged row of dy: that of the thread's first row of dx, and the staged
-  // rows that the two read.
+  // `own` is the thread's first row of dx, counted from the row that tap 0 of the first staged row
+  // of dy writes. The thread's two rows of dx read the staged rows `low` to `high`.
   const int own = static_cast<int>(u - o * rows.stride) + down * row_pair;
   const int low = ceil_div(larger(own - (taps_down - 1), 0), stride_down);
   const int high = (own + row_pair - 1) / stride_down;
@@ -179,7 +182,7 @@ __global__ void __launch_bounds__(max_threads, 4)
       const float* const of_filter = weights + f * taps_down * tile.windows * per_window;
       for (int j = low; j <= high; ++j) {
         for (int window = 0; window < tile.windows; ++window) {
-          const int begin = window == 0 ? tile.shift : 0;  // slots that have a tap
+          const int begin = window == 0 ? tile.shift : 0;  // slots [begin, end) have a tap
           const int end = slots - window * Taps * Stride;
           const float* const from = image + f * positions + j * tile.pitch + across * cells +
                                     Taps * (tile.windows - 1 - window);
@@ -221,7 +224,7 @@ __global__ void __launch_bounds__(max_threads, 4)
   }
 }
 
-/// Returns the number of channels of the compiled kernel.
+/// Returns the number of channels for which the layer's kernel is compiled.
 int kernel_channels(const ConvGeometry& g) { return g.channels == 1 ? 1 : g.channels <= 3 ? 3 : 4; }
 
 DxTile tile_of(const ConvGeometry& g) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_data / channels first on tensor cores
 //
-// Idea     As conv's channels_first: a copy of dy with channels last, in the workspace, costs one
-//          pass over memory; implicit_gemm_tma multiplies it, and a last kernel copies dx to its
-//          own layout.
+// Idea     As conv's channels_first: dy is copied to the workspace with channels last,
+//          implicit_gemm_tma computes dx from the copy, and a last kernel copies dx to the caller's
+//          layout.
 // Changes  Against implicit_gemm: tensor cores. Against implicit_gemm_tma: dy and dx of any
 //          strides.
-// Cost     dy and dx are read and written once more; two launches more.
-// Limits   f16 and bf16, two dimensions at most; else as implicit_gemm_tma's.
+// Cost     dy and dx are read and written once more; two launches more than implicit_gemm_tma.
+// Limits   f16 and bf16, two dimensions at most; otherwise those of implicit_gemm_tma.
 #include "rung/ops/conv/shared/cuda/channels_last.hpp"
 #include "rung/ops/conv_backward_data/cuda/detail/im2col_gradient.hpp"
 

@@ -125,7 +125,7 @@ inline Support supports_sliced(const ConvBackwardFilter::Args& args, std::int64_
 constexpr std::int64_t two_for_each = 264;
 
 /// Returns the number of slices for `tiles` tiles of dw: about `blocks` blocks in all, with at
-/// least some 64 pixels per slice.
+/// least about 64 pixels per slice.
 inline std::int64_t slices_of(const ConvBackwardFilter::Args& args, std::int64_t tiles,
                               std::int64_t blocks) {
   constexpr std::int64_t few_pixels = 64;

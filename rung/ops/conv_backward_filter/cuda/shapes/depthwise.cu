@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter / depthwise
 //
-// Idea     A filter per channel: its taps are sums of dy times shifted x, within the channel. A
-//          thread keeps all taps in registers, and the window of x that they multiply: it walks
-//          down a column of dy and loads one row of the window per pixel. The threads of a block
-//          have columns of one channel or, if channels are contiguous, 32 channels by 8 columns.
-// Changes  Against warp_per_tap: dy is loaded, and its position computed, once for all taps; x is
-//          loaded k times, not k k times. Against implicit_gemm: no tiles with 15 of 16 rows empty.
-// Cost     k + 1 loads per k k multiply-adds (k k + 1 with dilation or other strides than 1 and 2).
-//          The sums are combined in the order of lanes, warps and slices of dy.
+// Idea     A filter per channel: the gradient of a tap is a sum of dy times shifted x, within the
+//          channel. A thread keeps the sums of all taps and the current window of x in registers:
+//          it walks down a column of dy and, with stride 1, loads one row of the window per pixel.
+//          The threads of a block have columns of one channel or, if channels are contiguous, 32
+//          channels by 8 columns.
+// Changes  Against warp_per_tap: dy is loaded, and its position computed, once for all taps; with
+//          stride 1, x is loaded k times, not k k times. Against implicit_gemm: no tiles with 15 of
+//          16 rows empty.
+// Cost     Loads per k k multiply-adds: k + 1 with stride 1, 2 k + 1 with stride 2, k k + 1 with
+//          dilation or other strides. The sums are combined in the order of lanes, warps and slices
+//          of dy.
 // Limits   f32, f16, bf16; filters of 3 x 3, 5 x 5 and 7 x 7, two dimensions, one filter per
 //          channel.
 #include "rung/device/collectives.hpp"
@@ -28,7 +31,7 @@ struct WarpSums {
 };
 
 /// Stores the block's sums of its channels: adds the threads that have the same channel, in the
-/// order of lanes and warps. By all threads of the block.
+/// order of lanes and warps. Called by all threads of the block.
 template <int Kernel, bool ChannelsInnermost, class T>
 __device__ __forceinline__ void write_sums(const FilterGradient<T>& p,
                                            const float (&sums)[Kernel * Kernel]) {
@@ -124,7 +127,7 @@ __global__ void __launch_bounds__(block_threads, 2)
   for (std::int64_t i =
            blockIdx.y * share + (ChannelsInnermost ? warp : static_cast<int>(threadIdx.x));
        exists && i < end; i += together) {
-    std::int64_t image = i;  // and then what is left of the index
+    std::int64_t image = i;  // the rest of the index, finally the image
     const auto ow = static_cast<int>(take_axis(image, columns.out));
     const auto first =
         static_cast<int>(take_axis(image, ceil_div(rows.out, std::int64_t{run}))) * run;
@@ -140,7 +143,7 @@ __global__ void __launch_bounds__(block_threads, 2)
       has_column[b] = static_cast<unsigned>(v + b) < static_cast<unsigned>(columns.in);
     }
     float window[Kernel][Kernel];  // row h + r of x is in window[r % Kernel]
-    int row = h;                   // the row that is loaded next
+    int row = h;                   // next row to load
     int offset = h * down + v * across;
     const auto load_row = [&](float(&to)[Kernel]) {
       const bool has_row = static_cast<unsigned>(row) < static_cast<unsigned>(rows.in);
@@ -153,7 +156,7 @@ __global__ void __launch_bounds__(block_threads, 2)
     };
 #pragma unroll
     for (int a = 0; a < Kernel - Stride; ++a) load_row(window[a]);
-    // After Kernel steps every row of the window is in its first place again.
+    // After Kernel steps the rotation of the window's rows is at its start again.
     for (int start = first; start < last; start += Kernel) {
 #pragma unroll
       for (int u = 0; u < Kernel; ++u) {
@@ -185,7 +188,7 @@ bool channels_innermost(const ConvBackwardFilter::Args& args) {
   return args.x.strides[1] == 1 && args.dy.strides[1] == 1 && args.geometry.channels > 1;
 }
 
-/// Number of blocks: four times as many as for tiles of a product, since these blocks are small.
+/// Target number of blocks: four times that of tiled products, since these blocks are small.
 constexpr std::int64_t small_blocks = 4 * two_for_each;
 
 std::int64_t tiles_of(const ConvBackwardFilter::Args& args, bool innermost) {
@@ -204,12 +207,12 @@ bool with_kernel(const ConvGeometry& g, F&& f) {
   return kernel == 3 || kernel == 5 || kernel == 7;
 }
 
-/// Division of dy into columns for conv_backward_filter_depthwise_runs.
+/// Partition of dy into runs, parts of a column, for conv_backward_filter_depthwise_runs.
 struct Runs {
-  int run;  // rows of a column per thread
+  int run;  // rows per run
   std::int64_t count;
   std::int64_t slices;
-  std::int64_t rounds;  // columns per thread
+  std::int64_t rounds;  // runs per thread
 };
 Runs runs_of(const ConvBackwardFilter::Args& args, bool innermost) {
   constexpr std::int64_t longest = 32;
@@ -222,7 +225,7 @@ Runs runs_of(const ConvBackwardFilter::Args& args, bool innermost) {
     return larger(g.images * g.axis[2].out * ceil_div(height, run), std::int64_t{1});
   };
   std::int64_t run = ceil_div(height, ceil_div(height, longest));
-  // Shorter runs load more rows of windows, but fill the GPU.
+  // Shorter runs load more rows of x in all, but fill the GPU.
   while (run > shortest && tiles * ceil_div(columns_of(run), together) < two_for_each) {
     run = ceil_div(run, std::int64_t{2});
   }

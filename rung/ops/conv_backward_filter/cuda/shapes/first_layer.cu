@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter / first layer
 //
-// Idea     Layers that read an image have one to four channels. A warp computes the taps of one
-//          channel for eight filters, three rows of three taps or one of five or seven, in the
-//          registers of each lane; its lanes divide the pixels of a tile, four adjacent ones each.
-//          A block stages the tile of dy and of x as f32, for all channels and 16 filters. Lanes
-//          are combined by shuffles, slices of the pixels by a second kernel.
-// Changes  Against taps_in_registers: a loaded pack of dy is multiplied by up to nine taps and one
-//          of x by eight filters; 16-bit elements. Against implicit_gemm: no tile has columns of
-//          terms that do not exist, and no element of x is decoded per term.
-// Cost     With 3 x 3 taps, eight wide loads of dy and nine of x for 288 multiply-adds. With a
-//          stride of two, every second column of x is adjacent in shared memory.
+// Idea     Layers that read an image have one to four channels. A warp computes the gradients of
+//          one channel's taps for eight filters: all three rows of 3 x 3 taps, or one row of five
+//          or seven. Each lane sums them in registers over four adjacent pixels per tile. A block
+//          stages dy and x of a tile as f32, for all channels and up to 16 filters. Shuffles add
+//          the sums of lanes, a second kernel those of slices of the pixels.
+// Changes  Against taps_in_registers: a pack of dy, once loaded, serves up to nine taps, and one of
+//          x eight filters; 16-bit elements are supported. Against implicit_gemm: no tile has
+//          columns for missing terms, and no element of x is decoded per term.
+// Cost     With 3 x 3 taps, a lane issues eight wide loads of dy and six of x (nine with stride 2)
+//          for 288 multiply-adds. With stride 2, shared memory holds the even columns of x, then
+//          the odd ones.
 // Limits   3 x 3, 5 x 5 and 7 x 7 taps without dilation, columns of stride 1 or 2, up to 4
 //          channels, one group. f32, f16, bf16.
 #include "rung/device/collectives.hpp"
@@ -23,7 +24,7 @@ using namespace conv_cuda;
 
 constexpr int warp_lanes = 32;
 constexpr int run = 4;           // adjacent pixels per lane
-constexpr int warp_filters = 8;  // per warp
+constexpr int warp_filters = 8;  // filters per warp
 constexpr int max_parts = 2;     // warps per channel
 constexpr int max_channels = 4;
 constexpr std::int64_t four_for_each = 2 * two_for_each;
@@ -35,7 +36,7 @@ struct PixelTile {
   int rows, runs;     // of y; a run is four pixels of a row
   int height, pitch;  // of x
   int parts;          // warps per channel
-  int row_groups;     // of the filter's rows
+  int row_groups;     // of the filter's rows of taps
   std::int64_t bands, strips, tasks;
 };
 

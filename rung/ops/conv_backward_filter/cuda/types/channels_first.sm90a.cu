@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter / channels first on tensor cores
 //
-// Idea     As conv's channels_first: copies of x and dy with channels last, in the workspace, cost
-//          one pass over memory each; implicit_gemm_tma multiplies them, and a last kernel copies
-//          dw to its own layout.
+// Idea     As conv's channels_first: x and dy are copied to the workspace with channels last,
+//          implicit_gemm_tma computes dw from the copies, and a last kernel copies dw to the
+//          caller's layout.
 // Changes  Against implicit_gemm: tensor cores. Against implicit_gemm_tma: x, dy and dw of any
 //          strides.
 // Cost     x, dy and dw are read and written once more; four launches, one more if pixels are
 //          sliced.
-// Limits   f16 and bf16, two dimensions at most; else as implicit_gemm_tma's, whose tiles of 128
-//          filters by 64 channels few channels do not fill.
+// Limits   f16 and bf16, two dimensions at most; otherwise those of implicit_gemm_tma. Few channels
+//          leave its tiles of 128 filters by 64 channels mostly empty.
 #include "rung/ops/conv/shared/cuda/channels_last.hpp"
 #include "rung/ops/conv_backward_filter/cuda/detail/im2col_gradient.hpp"
 

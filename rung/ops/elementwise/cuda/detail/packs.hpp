@@ -40,7 +40,7 @@ struct Packing {
   Collapsed<All> layout;  // layout of packs; operands repeated along a row keep offsets in elements
   Divisor extents[max_rank];
   std::int64_t head = 0;
-  unsigned repeats = 0;  // bit i: a single element of tensor i fills a pack
+  unsigned repeats = 0;  // bit i: one element of tensor i is repeated in a pack
 
   /// Sets `at` to the offsets of pack `number` in every tensor.
   __device__ __forceinline__ void place(std::int64_t number, std::int64_t (&at)[All]) const {

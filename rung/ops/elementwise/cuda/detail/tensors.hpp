@@ -47,7 +47,8 @@ struct Tensors {
   [[nodiscard]] std::int64_t size() const { return layout.size(); }
 };
 
-/// Returns f of one value per input, converted from the inputs' types to the output's.
+/// Returns f of one value per input. Inputs are converted to the type of their arithmetic (f32 for
+/// small floats), the result to the output's type.
 template <class T, class F, class... Values>
 __device__ __forceinline__ typename T::Out apply(const F& f, const Values&... values) {
   return convert<typename T::Out>(f(convert<Accumulator<Values>>(values)...));
