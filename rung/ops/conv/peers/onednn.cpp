@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv / onednn: the peer oneDNN, its convolution primitive; see onednn_layer.hpp.
+// conv / onednn: the peer oneDNN: oneDNN's convolution primitive; see onednn_layer.hpp.
 //
 // Kernels  JIT-compiled for the detected processor; with `winograd` oneDNN (2.6: "auto") chooses
 //          between direct and Winograd.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// elementwise / eigen: the peer Eigen, its array expressions.
+// elementwise / eigen: the peer Eigen: Eigen's array expressions.
 //
 // Kernels  templates, compiled for each instruction set (peer_modules/).
 // Limits   f32 and f64, contiguous; one thread.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// elementwise / onednn: the peer oneDNN, its eltwise and binary primitives.
+// elementwise / onednn: the peer oneDNN: oneDNN's eltwise and binary primitives.
 //
 // Kernels  generated at run time for the detected processor; a limit by DNNL_MAX_CPU_ISA is lifted.
 // Limits   no axpy and no fma; no broadcasting of the first operand; infinities and subnormals are

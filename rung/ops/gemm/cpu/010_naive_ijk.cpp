@@ -6,7 +6,7 @@
 // Cost     2 m n k operations and as many loads. Adjacent elements of a column of B are one row
 //          apart, so each load touches another cache line and soon another page. The additions of
 //          an element form one dependency chain.
-// Limits   every valid call; 1 to 2 % of the machine's peak when the matrices leave the caches.
+// Limits   every valid call; 1 to 2 % of the machine's peak when the matrices exceed the caches.
 // Source   any textbook.
 #include "rung/ops/gemm/cpu/detail/textbook.hpp"
 

@@ -259,9 +259,9 @@ struct Grid {
   int rows, columns;
 };
 
-/// Returns the grid with the smallest largest share, counted in whole tiles; ties prefer more rows,
-/// because A is then packed fewer times. With one column, rows are scheduled dynamically and shares
-/// are even if there are enough rows.
+/// Returns the grid that minimizes the largest share, counted in whole tiles; ties prefer more
+/// rows, because A is then packed fewer times. With one column, rows are scheduled dynamically, and
+/// shares are equal if there are enough rows.
 Grid make_grid(std::int64_t panels, std::int64_t strips, int threads) {
   Grid best{threads, 1};
   std::int64_t least = panels >= 8 * threads ? ceil_div(panels * strips, threads)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / wgmma tma
 //
-// Idea     Hopper's tensor cores and copy engine: one thread issues TMA loads, mbarriers in shared
-//          memory signal their arrival, and four warps multiply 64 x 128 by wgmma, which reads both
+// Idea     Hopper's tensor cores and TMA: one thread issues TMA loads, mbarriers in shared memory
+//          signal their arrival, and four warps multiply 64 x 128 by wgmma, which reads both
 //          operands from shared memory.
-// Changes  against ldmatrix_pipeline: no addresses, bounds checks or fragment loads; 8 instructions
-//          per tile of 128 x 128 x 64 where a warp had 128 and their loads.
+// Changes  against ldmatrix_pipeline: no addresses, bounds checks or fragment loads; a warp issues
+//          8 wgmma per tile of 128 x 128 x 64, where it issued 128 mma and their fragment loads.
 // Cost     the bytes of a 128 x 128 tile; one block barrier per tile of k.
 // Limits   operands must suit TMA: 16-byte aligned, strides of a multiple of 16 bytes; tf32 only
 //          with k contiguous. The warps that multiply also issue the loads: they wait for the

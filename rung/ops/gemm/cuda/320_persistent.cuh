@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(role_threads, 1)
       release_stage<TileB>(ring, stage_before);
       finish.write(job, place, [&](int i) { return sums[i]; });
     });
-    if (lane_of_thread() == 0) ptx::bulk_wait_read<0>();  // of the stores of its boxes
+    if (lane_of_thread() == 0) ptx::bulk_wait_read<0>();  // until its stores have read their boxes
   }
 }
 

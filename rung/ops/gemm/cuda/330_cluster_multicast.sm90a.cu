@@ -4,8 +4,8 @@
 // Idea     the two blocks of a cluster compute vertically adjacent tiles, which need the same
 //          columns of B: each block fetches half of them, and TMA multicasts it to both.
 // Changes  against persistent: a block reads 128 rows of A and 128 of B's 256 columns from L2 per
-//          tile of k, two thirds as much. A stage is empty when the warps of both blocks have read
-//          it.
+//          tile of k, two thirds of what a block of persistent reads. A stage is empty when the
+//          warps of both blocks have read it.
 // Cost     the L2 traffic of a tile of 256 x 256, in blocks of 128 x 256.
 // Limits   as persistent. A C of up to 128 rows leaves half of the blocks idle; the faster block of
 //          a cluster waits for the slower one.
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(role_threads, 1)
       if (lane < cluster_blocks) ring.release_in(stage_before, lane);
       finish.write(job, place, [&](int i) { return sums[i]; });
     });
-    if (lane_of_thread() == 0) ptx::bulk_wait_read<0>();  // of the stores of its boxes
+    if (lane_of_thread() == 0) ptx::bulk_wait_read<0>();  // until its stores have read their boxes
   }
   ptx::cluster_sync();  // the other block still writes here and releases stages
 }

@@ -39,15 +39,16 @@ struct StreamLayout {
   StageRing<stage_count> ring;
 };
 
-/// Kernel arguments. Partial sums are stored tile after tile, as one matrix of a tile's columns, in
-/// the order [slice][split tile][block of the cluster].
+/// Kernel arguments. Partial sums are stored tile after tile in one matrix that is one tile wide,
+/// in the order [slice][split tile][block of the cluster].
 template <class T>
 struct StreamJob {
   TensorJob<T> tiles;
   TensorMap parts;
 };
 
-/// Computes whole tiles of C, then slices of the remaining tiles. Blocks: per cluster.
+/// Computes whole tiles of C, then slices of the remaining tiles. `Blocks` is the number of blocks
+///          per cluster.
 template <class T, int Blocks, bool KMajorA, bool KMajorB>
 __global__ void __launch_bounds__(role_threads, 1)
     gemm_stream_k(const __grid_constant__ StreamJob<T> job) {
@@ -105,7 +106,7 @@ __global__ void __launch_bounds__(role_threads, 1)
       store_strip<float, stream_columns>(job.parts, layout.strips[warp], turn.box, 1.0F, 0, row, 0,
                                          row + 1, static_cast<int>(p.n()) - tile.column, of_lane);
     });
-    if (lane_of_thread() == 0) ptx::bulk_wait_read<0>();  // of the stores of its boxes
+    if (lane_of_thread() == 0) ptx::bulk_wait_read<0>();  // until its stores have read their boxes
   }
   if constexpr (Blocks > 1) ptx::cluster_sync();  // the other block writes here, releases stages
 }

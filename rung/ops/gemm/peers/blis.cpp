@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm / blis: the peer BLIS through its own typed interface, bli_sgemm and bli_dgemm.
+// gemm / blis: the peer BLIS through BLIS's typed interface, bli_sgemm and bli_dgemm.
 //
 // Kernels  BLIS 0.9 falls back to generic C kernels on AMD processors newer than Zen 3. It takes
 // the configuration as a number that differs between versions, so numbers are looked up by name

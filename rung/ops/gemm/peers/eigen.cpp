@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm / eigen: the peer Eigen, its product of mapped matrices.
+// gemm / eigen: the peer Eigen: Eigen's product of mapped matrices.
 //
 // Kernels  Eigen selects its kernels at compile time, so librung has one module per instruction set
 // beside it (see peers/eigen/module.hpp) and loads the one that our own rungs would use.

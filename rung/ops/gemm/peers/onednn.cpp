@@ -6,8 +6,8 @@
 // on two Zen 5 cores) and for small problems (37 against 31 at 16^3); dnnl_sgemm is faster with few
 // rows and for vectors (237 against 132 at 16x4096x4096) and no slower for large squares. bf16 has
 // only the primitive.
-// Limits   f32 and bf16; bf16 with alpha = 1 and beta = 0. Its primitives could fuse a bias and an
-//          activation; as a peer it computes the same as the other libraries.
+// Limits   f32 and bf16; bf16 with alpha = 1 and beta = 0. oneDNN's primitives could fuse a bias
+//          and an activation; the peer leaves them out, to compute the same as the other libraries.
 #include "rung/ops/gemm/peers/call.hpp"
 #include "rung/peers/onednn.hpp"
 

@@ -93,12 +93,12 @@ struct Blocking {
 // for each, and a tile takes time beside its FMAs (alone in L1, short k: 45 to 80 cycles with
 // AVX-512, 20 to 30 with AVX2). f32 with one thread: 512, 1024, 2048 of k at a time 226, 234, 237
 // GFLOP/s at 2048 cubed; 2048 and 4096 of k 236 and 224 at 4096 cubed. Two threads, which share L3
-// and memory, are faster with 1024 (2048: -2 % to -4 %; 512: -3 % to -5 %). Blocks of A of half
-// the L2 cache lose 3 % against a quarter (B and C pass through L2 as well). 8 MiB of B rather than
-// 4, so that A is packed fewer times: 2 %; 6: 0 to 2 %; 12 MiB and 16: -6 % at worst. Where tiles
-// prefetch their lines (2-core Emerald Rapids vCPU, L2 of 2 MiB) 1024 of k at a time is best with
-// one thread, too: f32 2048 cubed 160 GFLOP/s, with 2048 of k 157; f64 79 and 73. A of 560 KiB: the
-// same.
+// and memory, are faster with 1024 (2048: -2 % to -4 %; 512: -3 % to -5 %). Blocks of A of half the
+// L2 cache lose 3 % against a quarter (B and C pass through L2 as well). 8 MiB of B instead of 4,
+// so that A is packed fewer times, gain 2 %, 6 MiB gain 0 to 2 %, 12 and 16 MiB lose up to 6 %.
+// Where tiles prefetch their lines (2-core Emerald Rapids vCPU, L2 of 2 MiB) 1024 of k at a time is
+// best with one thread, too: f32 2048 cubed 160 GFLOP/s, with 2048 of k 157; f64 79 and 73. A of
+// 560 KiB: the same.
 struct BlockLimits {
   std::int64_t k_bytes = 8192;       // per row of A
   std::int64_t a_bytes = 288 << 10;  // per block of A, for a 1 MiB L2 cache

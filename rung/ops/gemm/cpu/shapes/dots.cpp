@@ -249,7 +249,7 @@ void dots(RowMajorProduct call, Context& context) {
   if (copied) call.b = copy_columns(call, reinterpret_cast<In*>(workspace + staging_bytes));
   // Sums are written directly to C unless an epilogue or a conversion follows.
   const bool plain = call.direct() && !call.has_epilogue();
-  // Groups of rows of even size.
+  // Groups with nearly equal numbers of rows.
   const std::int64_t groups = ceil_div<std::int64_t>(call.m, dot_rows);
   const std::int64_t step = groups == 1 ? call.m : ceil_div(call.m, groups);
   const std::int64_t runs = ceil_div(call.n, run_of_dots);

@@ -217,7 +217,8 @@ struct RowShare {
   int parts = 1;
 
   /// Calls f(first, count) for each tile of the share, of at most `max_height` rows. Heights are
-  /// even: a last tile of two rows would not hide its FMA latency. Returns the rows of the share.
+  /// nearly equal: a last tile of two rows would not hide its FMA latency. Returns the rows of the
+  /// share.
   template <class F>
   Range for_tiles(std::int64_t rows, std::int64_t max_height, F&& f) const {
     const std::int64_t height = ceil_div(rows, ceil_div(rows, max_height));

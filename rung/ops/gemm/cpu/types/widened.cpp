@@ -7,8 +7,8 @@
 //          in L2.
 // Changes  against packed_simd: operands are widened in their own order, along the contiguous axis,
 //          instead of into panels; sums stay in L2 instead of a buffer of megabytes.
-// Cost     each element of A and B is widened once per block of the other side: 0.06 ns; rounding a
-//          sum takes 0.08 ns.
+// Cost     each element of A and B is widened once per block of the other side, at 0.06 ns each;
+//          rounding a sum takes 0.08 ns.
 // Limits   bf16 and f16 operands, contiguous in one direction; packed kernels are faster for large
 //          products. Peers with bf16 instructions stay ahead: 0.3 to 0.7 of oneDNN.
 // Source   measured here.

@@ -41,8 +41,9 @@ void with_access(const Product32& p, F&& f) {
             : f.template operator()<along_depth, along_depth>();
 }
 
-/// Returns the rates key of kernels with five kinds of copies: wide, single elements along k, or
-/// others. If k is shorter than a stage, the key reflects only the stores of C.
+/// Returns the rates key of a call by its copies: "short k" if k is shorter than a stage, where the
+/// stores of C dominate, "any strides" if an operand is contiguous along neither axis, "along k" if
+/// both are copied element by element along k, else "".
 inline const char* copies_path(const Gemm::Args& args) {
   constexpr std::int64_t stage = 16;
   if (args.k() < stage) return "short k";

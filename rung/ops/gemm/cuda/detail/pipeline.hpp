@@ -14,8 +14,8 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// Main loop of one block for operands whose tiles TileA and TileB copy. Sums stay in registers.
-/// `there_and_back`: serpentine order of multiply_add().
+/// Main loop of one block. TileA and TileB copy the tiles of the two operands; sums stay in
+/// registers. `there_and_back`: serpentine order of multiply_add().
 template <TileShape shape, class TileA, class TileB, bool there_and_back>
 class TilePipeline : public RegisterTile<shape> {
   static constexpr int group_steps = shape.steps / shape.groups;

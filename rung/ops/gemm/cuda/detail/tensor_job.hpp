@@ -12,8 +12,9 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// Returns the work of a persistent kernel with such tiles. If rows of C do not begin at multiples
-/// of 16 bytes, lanes store C; boxes of A and B that straddle L2 lines read one more line.
+/// Returns the work of a persistent kernel with the given tile. If rows of C do not begin at
+/// multiples of 16 bytes, lanes store C; boxes of A and B that straddle L2 lines read one more
+/// line.
 inline Work tensor_work(const Gemm::Args& args, const Context& context, const TensorTile& tile,
                         int slices) {
   Work work = tile_work(args, context,

@@ -31,7 +31,7 @@ struct SumsPlan {
   bool lines =
       false;          // lanes are along k: C has any number of rows; else they are along n: one row
   bool wide = false;  // loads of 16 bytes
-  int lanes = 1;      // lanes of a warp along n. Lines: 0, a warp per element of C; 1, a block
+  int lanes = 1;      // of a warp along n; if `lines`: 0, a warp per element of C; 1, a block
   int splits = 1;     // blocks that share a strip of C
   std::int64_t strips = 1;  // strips per matrix; one or several blocks compute a strip
   std::int64_t depth = 0;   // steps of k per block

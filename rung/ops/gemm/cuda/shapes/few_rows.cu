@@ -61,8 +61,8 @@ double few_seconds(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
                    const Context& context, int rows, int slices) {
   constexpr double start = 0.4e-6;           // reduction across lanes and warps, and the stores
   constexpr double wide_latency = 0.6e-6;    // between loads of the same registers
-  constexpr double single_latency = 1.2e-6;  // the same for loads of single elements, and
-  constexpr double more_latency = 0.6e-6;    // per 16 rows that multiply them
+  constexpr double single_latency = 1.2e-6;  // the same for loads of single elements, plus
+  constexpr double more_latency = 0.6e-6;    // this much per 16 rows of A
   constexpr double next_wave = 1.6e-6;       // end of a block and start of the next
   constexpr double memory_share = sizeof(T) == 2 ? 0.45 : 0.85;  // of the nominal bandwidth
   constexpr double arithmetic_share = 0.55;  // of the peak, with loads of A from shared memory

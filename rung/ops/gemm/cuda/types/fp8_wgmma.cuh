@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(role_threads, 1)
       write_fp8_strip<Columns>(job, layout.strips[warp], turn, tile.matrix, first_row, tile.column,
                                [&](int i) { return sums[i / (width / 2)][i % (width / 2)]; });
     });
-    if (lane_of_thread() == 0) ptx::bulk_wait_read<0>();  // of the stores of its boxes
+    if (lane_of_thread() == 0) ptx::bulk_wait_read<0>();  // until its stores have read their boxes
   }
 }
 
@@ -227,7 +227,8 @@ void launch_fp8_wgmma(Context& context, const Fp8Call& call, const TensorPlan& p
                .k_tiles = k_tiles,
                .slice_tiles = slice_tiles,
                .boxes_of_c = false};
-    // Slices form a longer contiguous batch; the padding after their rows is scratch.
+    // The slices are matrices of one contiguous batch; the padding after their rows may be
+    // overwritten.
     Product<e4m3, float> longer = job.finish.p;
     if (sliced) {
       longer.c.shape[0] *= job.raster.slices;

@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(role_threads, 1)
                               tile.column, sum);
       }
     });
-    if (lane_of_thread() == 0) ptx::bulk_wait_read<0>();  // of the stores of its boxes
+    if (lane_of_thread() == 0) ptx::bulk_wait_read<0>();  // until its stores have read their boxes
   }
   if constexpr (Blocks > 1) ptx::cluster_sync();  // the other block writes here and releases stages
 }

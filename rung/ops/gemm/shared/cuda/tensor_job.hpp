@@ -90,8 +90,8 @@ bool map_c(const P& p, TensorMap& map) {
   return plain && map_boxes<Out>(p.c, map);
 }
 
-/// Maps partial sums, or an f32 C, for TMA stores. Slices form a longer contiguous batch; the
-/// padding after their rows is scratch.
+/// Maps partial sums, or an f32 C, for TMA stores. The slices are matrices of one contiguous batch;
+/// the padding after their rows may be overwritten.
 template <class T>
 void map_sums(TensorJob<T>& job, bool sliced) {
   Product<T, float> longer = job.finish.p;
