@@ -35,7 +35,7 @@ struct Plan {
 };
 
 Plan plan_of(const Attention::Args& args) {
-  constexpr std::int64_t enough_units = 64;  // for the cores of most machines
+  constexpr std::int64_t enough_units = 64;  // occupy the cores of most machines
   constexpr std::int64_t min_keys = 512;     // so that reading outweighs combining
   Plan plan{};
   plan.row_blocks = ceil_div(stacked_rows(args), block_rows);

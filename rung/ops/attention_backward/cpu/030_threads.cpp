@@ -34,7 +34,7 @@ struct KeySplit {
 };
 
 KeySplit split_keys(const AttentionBackward::Args& args) {
-  constexpr std::int64_t enough_units = 32;     // for the cores of most machines
+  constexpr std::int64_t enough_units = 32;     // occupy the cores of most machines
   constexpr std::int64_t min_tiles = 4;         // per range: transposing outweighs combining
   constexpr std::int64_t max_bytes = 32 << 20;  // of sums of dQ over all ranges
   const std::int64_t tiles = ceil_div(args.keys(), key_tile);

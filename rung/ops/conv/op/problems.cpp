@@ -71,7 +71,7 @@ std::vector<Problem> Conv::check_problems(Backend backend) {
       "f32 2x0x4x4,out=3,bias",                              // no channels: the bias alone
       "f32 1x1x1x1,k=1",                                     // one element
       "f32 1x1x1x1,k=3,p=1,bias",                            // padding all around
-      "f32 1x1x2x3,k=3,p=4",                                 // windows in the padding alone
+      "f32 1x1x2x3,k=3,p=4",                                 // windows entirely in the padding
       "f32 1x1x5x5,k=7,p=1",                                 // a filter larger than the image
       "f32 2x3x8x8,out=5,k=3,p=1",                           // few channels
       "f32 1x4x9x7,out=6,k=3,s=2,p=1,bias,relu",             //

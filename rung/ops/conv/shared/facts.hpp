@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts that follow from a layer's extents, for `rung explain conv` and its gradients.
+// Facts that follow from a layer's extents, for `rung explain` of conv and its gradients.
 #pragma once
 
 #include <fmt/format.h>

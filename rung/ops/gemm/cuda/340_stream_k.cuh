@@ -15,8 +15,8 @@ namespace rung::gemm_cuda::inline RUNG_TARGET {
 
 constexpr int stream_rows = 64 * consumer_groups;
 constexpr int stream_columns = 256;
-/// Tiles of a cluster of two blocks that share B, and of one block: more tiles, but more L2
-/// traffic.
+/// Tile of a cluster of two blocks that share B, and tile of a single block, which gives more tiles
+/// but more L2 traffic.
 constexpr TensorTile stream_tiles[] = {{.rows = 2 * stream_rows,
                                         .columns = stream_columns,
                                         .blocks = 2,

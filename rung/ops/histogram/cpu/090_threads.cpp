@@ -18,7 +18,7 @@ namespace {
 using namespace histogram_cpu;
 
 int threads_worth(const Histogram::Args& args, const Context& context) {
-  // A thread pays for itself from 128 KiB and four elements per bin on.
+  // A thread pays off if its share is at least 128 KiB and four elements per bin.
   const std::int64_t size = args.size();
   const auto bytes = size * static_cast<std::int64_t>(size_of(args.x.dtype));
   const std::int64_t worth = std::min(bytes >> 17, size / (4 * args.bins() + 1));

@@ -67,8 +67,8 @@ PixelShape pixel_shape(const conv_layer::Gathered& g, std::size_t element, int t
 /// Returns whether a layer has channels last, no divisor and bands of moderate size.
 bool takes_pixels(const conv_layer::Gathered& g);
 
-/// Returns the positions in the copy from a pixel to the next. With one tap, positions between
-/// pixels are not copied.
+/// Returns the number of positions in the copy from a pixel to the next. With one tap, positions
+/// between pixels are not copied.
 inline std::int64_t copied_step(const conv_layer::SourceAxis& axis) {
   return axis.kernel == 1 ? 1 : axis.step;
 }

@@ -46,7 +46,7 @@ class PixelBands : public Bands {
            t2 * std::abs(g_.axis[2].between) * place_[2];
   }
 
-  /// Returns the first tap of a band's first pixel, in the copy or in the image.
+  /// Returns the address of the first tap of a band's first pixel, in the copy or in the image.
   [[nodiscard]] const T* origin(const Band& band, const T* copied) const {
     if constexpr (std::is_same_v<T, In>) {
       if (!in_place_) return copied;

@@ -44,7 +44,7 @@ inline Im2colWindow window_of(const ConvGeometry& g, int pixels, int channels) {
   Im2colWindow window{.channels = channels, .pixels = pixels};
   for (int axis = 0; axis < 2; ++axis) {
     const ConvAxis& one = g.axis[1 + axis];
-    constexpr std::int64_t far = 1 << 20;  // far outside, but an int
+    constexpr std::int64_t far = 1 << 20;  // far outside the image, but fits in an int
     const std::int64_t last = (one.out - 1) * one.stride - one.padding;
     window.lower[axis] = static_cast<int>(clamped(-one.padding, -far, far));
     window.upper[axis] = static_cast<int>(clamped(last - (one.in - 1), -far, far));

@@ -193,8 +193,8 @@ HWY_EXPORT(gemv_kernels);
 
 constexpr std::int64_t max_k = 1 << 20;
 
-/// Returns the thread count: 1 below 256 KiB, else all. One core reaches most of the memory
-/// bandwidth, two reach 1.5 times as much.
+/// Returns the thread count: 1 below 256 KiB, else all. Two cores reach 1.5 times the memory
+/// bandwidth of one.
 template <class T>
 int threads_of(const RowMajorProduct& call, const Context& context) {
   const double bytes = static_cast<double>(call.n * call.k * call.batch) * sizeof(T);

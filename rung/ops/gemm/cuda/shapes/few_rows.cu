@@ -7,7 +7,7 @@
 // Changes  against split_k: few padding rows are computed; the lanes and warps of a block share k
 //          before it is split into slices, so short products take one launch.
 // Cost     B once per 16 rows (8 of f64, 4 of 16 bits), A once per strip of 8 to 64 columns; with
-//          split-K, two numbers per element of C and slice.
+//          split-K, a partial sum is written and read per element of C and slice.
 // Limits   memory bandwidth up to about 16 rows of f32; beyond, multiply-adds. 16-bit operands are
 //          converted to f32 in registers: tensor cores are faster from about 8 rows on.
 // Source   cuBLAS gemv kernels' names in a profile; CUTLASS, gemv.
