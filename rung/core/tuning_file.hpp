@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // File of measured choices: one line of JSON per choice, appended under a lock, so that processes
-// can share it. The last line with a key is valid. Internal to core.
+// can share it. Of several lines with the same key the last one counts. Internal to core.
 #pragma once
 
 #include <map>

@@ -71,7 +71,7 @@ Prediction predict(const WorkTerms& terms, const Rates& rates, Backend backend) 
     // A core executes the four parts mostly one after another.
     busy = one.memory + one.arithmetic + one.waiting + one.issue;
   } else {
-    // An SM overlaps the four parts: the fourth root of the sum of fourth powers.
+    // An SM overlaps the four parts, so the longest dominates: a smooth maximum, their 4-norm.
     const auto fourth = [](double seconds) { return seconds * seconds * (seconds * seconds); };
     busy = std::sqrt(std::sqrt(fourth(one.memory) + fourth(one.arithmetic) + fourth(one.waiting) +
                                fourth(one.issue)));

@@ -22,7 +22,7 @@ std::string isa_module_path(const std::string& name);
 /// Returns whether a comparison with module_isa() is fair: unsupported if our own rungs are scalar.
 Support isa_modules_present();
 
-/// Returns a version such as 30403 as "3.4.3", the encoding that modules report.
+/// Formats a version as modules encode it: 30403 becomes "3.4.3".
 std::string version_text(int version);
 
 }  // namespace rung::peers

@@ -5,10 +5,11 @@
 
 namespace rung::simt {
 
-/// Records lanes that call one collective from different call sites, which an H200 allows. Reports
-/// a collective that was split in two: lanes call it at a site where other lanes of the mask called
-/// it earlier, and those have exited since; the present lanes called it at another site then. The
-/// mask thus names lanes that took another path.
+/// If `apart`, the lanes call one collective from different call sites, which an H200 allows:
+/// records the call site of each lane. Otherwise reports a collective that divergence has split in
+/// two: in an earlier call, other lanes of `mask` were at this call site and the present lanes at
+/// another one, and those other lanes have exited since. `mask` thus names lanes that took another
+/// path.
 void Worker::note_parting(Warp& warp, std::uint32_t mask, std::uint32_t lanes, bool apart) {
   if (!recorder_->launch().checking) return;
   const Thread& first = *warp.lanes[__builtin_ctz(lanes)];

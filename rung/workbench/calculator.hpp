@@ -101,7 +101,7 @@ class Sheet {
   }
   /// Names a command that counts or measures the same quantity.
   void counted_by(const std::string& command) { counted_by_.push_back({command, {}, {}}); }
-  /// Adds a rung whose counters count() runs and adds to the page.
+  /// Adds a rung that count() will run; its counters are then added to the page.
   void counted_by(Counting counting) {
     std::string command = counting.command();
     counted_by_.push_back({std::move(command), std::move(counting), {}});
@@ -145,7 +145,8 @@ class Sheet {
   std::map<std::string, Symbol, std::less<>> symbols_;
 };
 
-/// A command's inputs, and the loop over lists of values.
+/// Declares the inputs of a calculator's command, and evaluates the calculator once per combination
+/// of values if inputs are lists.
 class Calculator {
  public:
   using Compute = std::function<void(const Given&, Sheet&)>;

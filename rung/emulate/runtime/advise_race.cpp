@@ -252,7 +252,8 @@ void advise_race(Finding& race) {
     return;
   }
   const bool one_warp = !racers.across_warps;
-  // A barrier does not resolve a conflict on one element in each iteration.
+  // If all threads write the same element, they conflict within each iteration, with or without a
+  // barrier between iterations.
   const bool one_element = same && racers.both_write && !varies(pair, race.object.name);
   BarrierAdvice of_warp(race, pair, true);
   BarrierAdvice of_block(race, pair, false);

@@ -108,7 +108,7 @@ void work_accesses(const LaunchConfig& config, const std::string& kernel, const 
 /// Records the source and destination of the running work's copy, which determine whether its call
 /// waits.
 void work_copies(const void* to, const void* from, cudaMemcpyKind kind);
-/// Records that the running work fills memory.
+/// Records the destination of a fill, which decides whether the call waits for the fill.
 void work_fills(const void* to);
 
 /// Records that the host has waited for all work of a stream or a device.

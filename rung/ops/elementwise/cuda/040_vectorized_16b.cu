@@ -5,9 +5,9 @@
 //          each operand and exits; for compute-heavy functions it processes two or four, all loaded
 //          before the first is used.
 // Changes  against coarsened_grid_stride: a quarter of the instructions, and short-lived blocks.
-//          Against strided: rows of several axes and broadcast operands are loaded in packs, with a
-//          multiplication instead of each division (none for two axes with long rows, which are
-//          grid axes); the first block computes the elements outside packs. Programmatic dependent
+//          Against strided: rows of several axes and broadcast operands are loaded in packs. Index
+//          divisions become multiplications; two axes with long rows are grid axes and need
+//          neither. The first block computes the elements outside packs. Programmatic dependent
 //          launch overlaps the next launch.
 // Cost     loads every operand once, stores the result once.
 // Limits   rows that are contiguous in every operand (or repeat one element) and equally aligned in

@@ -2,7 +2,7 @@
 // reduce / eigen: the peer Eigen's reductions of mapped arrays.
 //
 // Kernels  compiled with the module for the instruction set that our own rungs use.
-// Limits   contiguous f32 and f64; one thread. Its comparisons do not keep NaN.
+// Limits   contiguous f32 and f64; one thread. min and max do not propagate NaN.
 #include "rung/ops/reduce/peers/headers.hpp"
 
 namespace rung {

@@ -2,8 +2,8 @@
 // reduce / onednn: the peer oneDNN, its reduction primitive.
 //
 // Kernels  generated at run time for the detected processor; DNNL_MAX_CPU_ISA is overridden.
-// Limits   f32, and bf16 and f16 if its kernels support them; no argmin and no argmax. Its
-//          comparisons do not keep NaN.
+// Limits   f32, and bf16 and f16 if its kernels support them; no argmin and no argmax. min and max
+//          do not propagate NaN.
 #include "rung/peers/onednn.hpp"
 #include "rung/ops/reduce/peers/call.hpp"
 #include "rung/peers/thread_count.hpp"

@@ -3,7 +3,7 @@
 //
 // Kernels  the policy unseq on one thread, par_unseq (on oneTBB) on several; compiled for the
 //          instruction set that our own rungs use.
-// Limits   contiguous f32 and f64. Its comparisons do not keep NaN.
+// Limits   contiguous f32 and f64. min and max do not propagate NaN.
 #include "rung/ops/reduce/peers/headers.hpp"
 
 namespace rung {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// reduce / tbb: the peer oneTBB's parallel_reduce and parallel_for.
+// reduce / tbb: oneTBB's parallel_reduce and parallel_for as a peer.
 //
 // Kernels  std::reduce(unseq) within each piece; compiled for the instruction set that our own
 //          rungs use.
-// Limits   contiguous f32 and f64. Its comparisons do not keep NaN.
+// Limits   contiguous f32 and f64. min and max do not propagate NaN.
 #include "rung/ops/reduce/peers/headers.hpp"
 
 namespace rung {

@@ -123,10 +123,10 @@ struct F64Call {
   std::int64_t slice_depth;  // of k, a multiple of `steps`
 };
 
-/// Loads this lane's fragments of 16 rows of A, or columns of B, from first_outer on, for an
-/// instruction on the four k from first_k on: rows 2 (lane / 4) and 2 (lane / 4) + 1, at k lane %
-/// 4. In A's registers they are the instruction's rows lane / 4 and lane / 4 + 8; in B they belong
-/// to different instructions.
+/// Loads this lane's fragments of 16 rows of A (or columns of B) from first_outer on, for one
+/// instruction, which covers k in [first_k, first_k + 4): rows 2 (lane / 4) and 2 (lane / 4) + 1 at
+/// k = first_k + lane % 4. For A, the two become rows lane / 4 and lane / 4 + 8 of one instruction;
+/// for B, they go to two instructions.
 template <int Outer, bool KMajor>
 __device__ __forceinline__ void load_f64(double (&to)[2], const double* tile, int first_outer,
                                          int first_k) {
