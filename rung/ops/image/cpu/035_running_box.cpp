@@ -94,8 +94,8 @@ HWY_INLINE void mean_of_16(const Sum& sum, bool truncate, Byte* out, std::int64_
   }
 }
 
-/// Computes the means of windows along a line: adds 2 lines.reach + 1 adjacent column sums per pixel
-/// and divides by the window's area. `scratch` holds a second line of sums.
+/// Computes the means of windows along a line: adds 2 lines.reach + 1 adjacent column sums per
+/// pixel and divides by the window's area. `scratch` holds a second line of sums.
 void mean_along(const Lines<Byte>& lines, bool truncate, const std::uint16_t* sums,
                 std::uint16_t* scratch, Byte* out) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
