@@ -23,9 +23,9 @@ void refuse_libraries(const std::string& file, const std::string& preprocessed,
 /// Returns true if the compiler's messages mention code inserted by the rewriter.
 bool speaks_of_rewriting(const std::string& messages);
 
-/// Returns one line per error, from the compiler's messages about rewrite_for_messages(),
-/// restricted to lines that the original messages (`plain_messages`) mention. Empty if there is
-/// none.
+/// Returns one line per error in `plain_messages`, the compiler's messages about the result of
+/// rewrite_for_messages(), restricted to source lines that are also mentioned in `messages`, those
+/// about the result of rewrite(). Empty if there is none.
 std::string explained(const std::string& messages, const std::string& plain_messages);
 
 }  // namespace rung::emulate

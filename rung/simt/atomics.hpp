@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Atomics and fences of the simulated GPU. Blocks may run on several OS threads, so the
-// implementation uses hardware atomics with relaxed order, as on the chip. Each atomic counts
-// against a budget; a thread that exhausts it yields, so that a thread that spins on an atomic
-// cannot starve the thread it waits for.
+// implementation uses the host's atomic instructions with relaxed order, as a GPU does. Each atomic
+// counts against a budget; a thread that exhausts it yields, so that a thread that spins on an
+// atomic cannot starve the thread it waits for.
 #pragma once
 
 #include <concepts>

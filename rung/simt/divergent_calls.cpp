@@ -5,11 +5,10 @@
 
 namespace rung::simt {
 
-/// If `apart`, the lanes call one collective from different call sites, which an H200 allows:
-/// records the call site of each lane. Otherwise reports a collective that divergence has split in
-/// two: in an earlier call, other lanes of `mask` were at this call site and the present lanes at
-/// another one, and those other lanes have exited since. `mask` thus names lanes that took another
-/// path.
+/// Called when `lanes` complete a collective. If `apart`, they called it from different call sites,
+/// which an H200 allows: records the call site of each lane. Otherwise they are at one call site:
+/// reports that divergence has split the collective in two if this site was recorded for lanes of
+/// `mask` that have exited since, and another site for all of `lanes`.
 void Worker::note_parting(Warp& warp, std::uint32_t mask, std::uint32_t lanes, bool apart) {
   if (!recorder_->launch().checking) return;
   const Thread& first = *warp.lanes[__builtin_ctz(lanes)];

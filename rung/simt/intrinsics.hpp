@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic and bit intrinsics of the simulated GPU. Intrinsics that are approximate on the chip
+// Arithmetic and bit intrinsics of the simulated GPU. Intrinsics that are approximate on a GPU
 // (__expf, __fdividef ...) are correctly rounded or nearly so in the simulator, so tests must not
-// rely on their exact bits, neither on the chip nor in the simulator.
+// rely on their exact bits, neither on a GPU nor in the simulator.
 #pragma once
 
 #include <math.h>  // NOLINT: fmaf etc. must be in the global namespace, as under nvcc
@@ -31,7 +31,7 @@ requires(std::is_arithmetic_v<A>&& std::is_arithmetic_v<B>) constexpr std::commo
     A a, B b) {
   using T = std::common_type_t<A, B>;
   if constexpr (std::is_floating_point_v<T>) {
-    // If one operand is NaN, returns the other, as on the chip.
+    // If one operand is NaN, returns the other, as on a GPU.
     return fmin(static_cast<T>(a), static_cast<T>(b));
   } else {
     return static_cast<T>(a) < static_cast<T>(b) ? static_cast<T>(a) : static_cast<T>(b);
@@ -90,7 +90,7 @@ inline int __float2int_rn(float a) { return static_cast<int>(nearbyintf(a)); }
 inline int __float2int_rz(float a) { return static_cast<int>(a); }
 inline int __float2int_rd(float a) { return static_cast<int>(floorf(a)); }
 inline int __float2int_ru(float a) { return static_cast<int>(ceilf(a)); }
-/// Converts with saturation, as the chip does; NaN gives 0.
+/// Converts with saturation, as a GPU does; NaN gives 0.
 constexpr unsigned __float2uint_rz(float a) {
   return !(a > 0.0f) ? 0 : a >= 0x1p32f ? 0xffffffffu : static_cast<unsigned>(a);
 }

@@ -3,8 +3,8 @@
 // the PTX manual, so that kernels built on these layouts run unchanged.
 //
 // Multiplications of two f16, bf16 or TF32 elements are exact in float. Terms are added in order of
-// k, with a rounding to float after each. The chip sums in another order and truncates: only the
-// error bound is the same.
+// k, with a rounding to float after each. A GPU adds in another order and truncates: only the error
+// bound is the same.
 #pragma once
 
 #include <cstdint>

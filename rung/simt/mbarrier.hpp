@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // mbarriers of the simulated GPU. A barrier's whole state is in its 64 bits of shared memory, as on
-// the chip; a tag in it detects barriers that were never initialized.
+// a GPU; a tag in it detects barriers that were never initialized.
 #pragma once
 
 #include <cstdint>

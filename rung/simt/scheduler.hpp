@@ -101,7 +101,7 @@ class Worker {
   /// Returns the recorder; null if no session records.
   [[nodiscard]] record::Recorder* recorder() const { return recorder_; }
   void make_ready(Thread& thread) { push_back(thread); }
-  /// Returns the list of threads for release_gathered(), emptied.
+  /// Empties the list of threads that release_gathered() makes ready, and returns it.
   std::vector<Thread*>& gather() {
     gathered_.clear();
     return gathered_;

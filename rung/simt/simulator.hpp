@@ -73,7 +73,7 @@ struct Launch {
 /// Runs a launch to its end. Throws rung::Error(device) that names kernel, block and thread if the
 /// kernel misuses a barrier, deadlocks or fails an assertion; an exception that escapes the kernel
 /// is nested in such an Error. The failing block is abandoned without unwinding its other threads,
-/// as on a chip.
+/// as on a GPU.
 RUNG_API void run(const Launch& launch);
 
 /// Order in which blocks, and the runnable threads of a block, are scheduled. A correct kernel

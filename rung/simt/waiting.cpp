@@ -12,8 +12,8 @@
 namespace rung::simt {
 namespace {
 
-/// Deadlock threshold; both must be exceeded: weighted polls without a change, and rounds of polls
-/// by all threads.
+/// Deadlock thresholds, both of which must be exceeded: weighted polls without a change, and rounds
+/// of polls by all threads.
 constexpr std::uint64_t polls_before_deadlock = static_cast<std::uint64_t>(YieldReason::in_vain)
                                                 << 14;
 constexpr std::uint64_t rounds_before_deadlock = 200;
@@ -26,8 +26,9 @@ constexpr std::uint64_t changes_before_admitting = 64;
 constexpr std::uint64_t rounds_before_digest = 8;
 constexpr std::chrono::milliseconds still_before_deadlock{300};
 
-/// Number of atomics per turn of a thread, reduced while nothing changes: all resident threads then
-/// poll in vain, and so do blocks that start in this state.
+/// Number of atomics per turn of a thread while memory does not change, instead of
+/// atomics_before_yield: the resident threads then all poll in vain, as do blocks that start in
+/// this state, so longer turns would be wasted.
 constexpr int atomics_in_vain = 16;
 
 void mix(std::uint64_t& digest, std::uint64_t word) {

@@ -5,8 +5,8 @@
 // issued them.
 //
 // Multiplications of two f16, bf16 or TF32 elements are exact in float. Terms are added in order of
-// k, with a rounding to float after each; the chip adds in another order and truncates: only the
-// error bound is the same. For 8-bit floats the terms are truncated as on Hopper (add_aligned() in
+// k, with a rounding to float after each; a GPU adds in another order and truncates: only the error
+// bound is the same. For 8-bit floats the terms are truncated as on Hopper (add_aligned() in
 // matrix_product.cpp).
 #pragma once
 

@@ -79,7 +79,7 @@ void check_address(const T* p, unsigned stride, const Place& place) {
 template <class Fragment, class T>
 void load_elements(Fragment& to, const T* p, unsigned stride, bool by_rows, Place place) {
   check_address(p, stride, place);
-  warp_barrier(0xffffffffu, place);  // all lanes participate, as on the chip
+  warp_barrier(0xffffffffu, place);  // all lanes participate, as on a GPU
   for_each_element<Fragment>(lane_index(), [&](int i, int row, int column) {
     to.x[i] = by_rows ? p[row * static_cast<std::ptrdiff_t>(stride) + column]
                       : p[column * static_cast<std::ptrdiff_t>(stride) + row];

@@ -180,7 +180,7 @@ cublasStatus_t follow(const CublasCall& call, const Operation& operation, const 
     });
   }
   if (status == CUBLAS_STATUS_SUCCESS && (is & relu) != 0 && e.aux != nullptr) {
-    // One bit per row of the result.
+    // ReLU's signs: one bit per row, for each column of the result.
     const int bytes = (p.m + 7) / 8;
     status = for_each(call, bytes, p.n * p.batches, [=](long long byte, long long column) {
       const long long j = column % p.n, batch = column / p.n;

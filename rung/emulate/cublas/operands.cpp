@@ -25,8 +25,8 @@ void report(const CublasCall& call, record::Kind kind, std::string message, cons
   record::add(finding);
 }
 
-/// Returns the number of bytes of contiguous registered memory from `begin` on, at least `enough`
-/// if that many exist; 0 if `begin` is not registered. Adjacent mappings are joined.
+/// Returns the number of contiguous registered bytes from `begin` on, across adjacent mappings; 0
+/// if `begin` is not registered. Stops after the mapping with which the number reaches `enough`.
 long long bytes_from(const void* begin, long long enough) {
   const char* at = static_cast<const char*>(begin);
   const char* const end = at + enough;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // 8-bit floats: __nv_fp8_e4m3 and __nv_fp8_e5m2, scalar and in vectors of two and four. They are
-// storage types: arithmetic uses wider types, as on the chip.
+// storage types: arithmetic uses wider types, as on a GPU.
 #pragma once
 
 #include "cuda_bf16.h"

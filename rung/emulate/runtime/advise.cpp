@@ -225,8 +225,9 @@ void widen_barrier(Finding& race, const std::vector<Finding>& findings) {
   }
 }
 
-/// Returns true if a line of this race may contain the write that comes too late for `read`: a line
-/// other than the read's, in which the statement does not read before it writes.
+/// Returns true if the race may explain the uninitialized read `read`: one side of the race is in
+/// the line of `read`, and the statement on the other side writes the array without reading it
+/// first.
 bool explains(const Finding& race, const Finding& read) {
   if (race.kind != Kind::race || race.space != read.space || read.object.name.empty() ||
       race.object.name != read.object.name) {
@@ -252,8 +253,9 @@ bool explains(const Finding& race, const Finding& read) {
          !update_of(*tree, *other.statement, race.object.name, true).has_value();
 }
 
-/// Returns true if the race is a consequence of finding `bound`, an index that exceeds its bound:
-/// the index reaches elements of the next row before it leaves the array.
+/// Returns true if the race is a consequence of finding `bound`: a wrong comparison lets the index
+/// in the race's line exceed its bound, and the index reaches the next row before it leaves the
+/// array.
 bool follows_from_bound(const Finding& race, const Finding& bound) {
   if (race.kind != Kind::race || bound.kind != Kind::out_of_bounds || bound.fixes.empty()) {
     return false;
@@ -264,8 +266,8 @@ bool follows_from_bound(const Finding& race, const Finding& bound) {
          race.racers.both_write && bound.fixes.front().kind == "comparison";
 }
 
-/// Returns true if finding `one` is a consequence of finding `index`, an index outside the array's
-/// type through which the memory was accessed: the defect in the line is the index.
+/// Returns true if finding `one`, a race or an uninitialized read, is a consequence of finding
+/// `index` in the same line: an index outside the array's type, which led to the wrong memory.
 bool follows_from_index(const Finding& one, const Finding& index) {
   if (one.kind != Kind::race && one.kind != Kind::uninitialized) return false;
   if (index.kind != Kind::out_of_bounds || !index.message.starts_with("index ")) return false;

@@ -78,8 +78,8 @@ std::optional<Update> update_of(const SourceTree& tree, const Statement& one,
 
 /// Replaces advice with the same fixes as an earlier finding by a short reference.
 void shorten_repeated(std::vector<simt::record::Finding>& findings);
-/// Spells the replaced text of fixes as in the file, comments included, and drops unchanged
-/// trailing lines.
+/// Sets the text that each fix replaces to the exact text of the file, comments included, and drops
+/// unchanged trailing lines.
 void spell_fixes(std::vector<simt::record::Finding>& findings);
 
 /// Returns a fix that replaces the text of a statement.

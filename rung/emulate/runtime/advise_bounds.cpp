@@ -173,7 +173,7 @@ void advise_guard(Finding& finding, const Scene& scene) {
   }
   guard_read(finding, scene.tree, scene.access, condition);
   if (!is_of_window(finding, scene)) return;
-  // Adjacent accesses with offsets in the statement need other bounds.
+  // Other accesses to the array in the statement, at other offsets, need bounds of their own.
   const ThreadValues values(scene.tree, *scene.access.spot.function, finding);
   std::size_t guarded = 0;
   for (const IndexAccess& beside : accesses_beside(scene.tree, scene.access, scene.wrong)) {

@@ -174,8 +174,8 @@ bool varies(const Pair& pair, const std::string& array) {
   return false;
 }
 
-/// Advises waiting until a bulk store has read the memory before the memory is refilled, by the
-/// kind of wait in the source that leaves stores in flight.
+/// Advises waiting until a bulk store has read its source before the source is refilled: the
+/// function's cp.async.bulk.wait_group.read, which leaves stores in flight, should leave none.
 void advise_refill(Finding& race, const SourceTree& tree) {
   const emulate::TokenStream& tokens = tree.tokens();
   const Function* const function = tree.find(race.other_line, "").function;

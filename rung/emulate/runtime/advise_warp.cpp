@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drops findings about masks of warp operations that the source contradicts.
+// Drops findings about the masks of warp operations if the source contradicts the finding.
 #include "rung/emulate/runtime/advise.hpp"
 
 namespace rung::cuda {

@@ -68,7 +68,7 @@ cudaError_t check(const void* to, const void* from, std::size_t to_bytes, std::s
   const auto is_unknown = [&](const void* address) {
     return find(address).begin == nullptr && find_freed(address).begin == nullptr;
   };
-  // The two addresses would be valid for the opposite direction.
+  // The copy's kind states the wrong direction: the addresses fit the opposite one.
   const bool turned = kind == cudaMemcpyHostToDevice && is_device(from) && is_unknown(to);
   const bool straight = kind == cudaMemcpyDeviceToHost && is_device(to) && is_unknown(from);
   if (turned) note_reason("from the device to the host it is cudaMemcpyDeviceToHost");
@@ -92,7 +92,8 @@ void check_written(const void* to, const void* from, std::size_t bytes, const vo
   if (std::all_of(first, first + bytes, is_poison)) report_unwritten_copy(source, bytes, code);
 }
 
-/// Reports a copy of 1/2, 1/4, 1/8 or 1/16 of an array, the inverses of element sizes.
+/// Records a copy of 1/2, 1/4, 1/8 or 1/16 of an array: its size may count elements of 2, 4, 8 or
+/// 16 bytes instead of bytes.
 void check_whole(const void* to, const void* from, std::size_t bytes, const void* code) {
   const Allocation source = find(from);
   if (code == nullptr || source.begin != from || source.type != cudaMemoryTypeDevice) return;

@@ -28,9 +28,9 @@ unsigned long long nanoseconds() {
   return static_cast<unsigned long long>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
-/// Offset added to the clock, which shortens the waits of threads that poll the clock: on a GPU all
-/// threads wait concurrently, but in the simulator they would wait one after another. Once a thread
-/// of the kernel has waited, the waits of later threads are recognized sooner.
+/// Offset added to the clock to shorten the waits of threads that poll it: on a GPU all threads
+/// wait concurrently, but in the simulator they would wait one after another. Once a thread of the
+/// kernel has waited, the waits of later threads are recognized after fewer calls.
 class Waits {
  public:
   unsigned long long skipped() {
@@ -55,8 +55,8 @@ class Waits {
   static bool same(const Index& a, const Index& b) {
     return a.x == b.x && a.y == b.y && a.z == b.z;
   }
-  /// Advances the offset. The first step is half of the previous thread's wait; further steps begin
-  /// at a quarter of it, or at one cycle without a previous wait, and double every few calls.
+  /// Advances the offset. The first step is half of the previous thread's wait. Further steps begin
+  /// at a quarter of that wait, or at one cycle if there was none, and double every few calls.
   void skip() {
     unsigned long long step = before_ / 2;
     const int skips = calls_ - (before_ == 0 ? calls_before : calls_before_again + 1);

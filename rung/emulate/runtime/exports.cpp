@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects by its symbol table whether the program calls cudaIpcGetMemHandle().
+// Searches the program's symbol table for a call of cudaIpcGetMemHandle().
 #include "rung/emulate/runtime/exports.hpp"
 
 #include <link.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spells the text that fixes replace as in the file: advice uses the source without comments, but
-// programs that apply fixes search the file for the text.
+// Sets the text that a fix replaces to the exact text of the file: advice uses the source without
+// comments, but programs that apply fixes search the file for the text.
 #include <map>
 #include <string>
 #include <string_view>

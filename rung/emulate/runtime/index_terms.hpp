@@ -18,7 +18,8 @@ struct IndexTerm {
   std::string bound;  // source text of the extent: a parameter, else a number
 };
 
-/// Splits an index into an array of `count` elements, using the widths in the source.
+/// Splits the index of an access into coordinates, using the row lengths in the source. `count`:
+/// number of elements of the array.
 std::vector<IndexTerm> terms_of(const SourceTree& tree, const simt::record::Finding& finding,
                                 const IndexAccess& access, std::int64_t count);
 

@@ -83,7 +83,8 @@ void free_everything(int device);
 std::size_t bytes_in_use();
 /// Reports a copy of uninitialized memory to the host; in report.cpp.
 void report_unwritten_copy(const Allocation& memory, std::size_t bytes, const void* code);
-/// Records a copy of part of an array to the host, as if its size counted elements; in report.cpp.
+/// Records a copy of part of an array to the host, whose size may count elements instead of bytes;
+/// in report.cpp.
 void note_short_copy(const Allocation& memory, std::size_t bytes, const void* code);
 /// Reports that host code at "file:line" accesses device memory; in report.cpp.
 void report_host_access(const Allocation& memory, const char* address, bool writes,

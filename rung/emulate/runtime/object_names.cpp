@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names the memory of a finding as in the program, using the launch's arguments.
+// Finds the program's name for the memory of a finding, using the launch's arguments.
 #include "rung/emulate/runtime/kernels.hpp"
 #include "rung/simt/record.hpp"
 #include "rung/simt/simulator.hpp"

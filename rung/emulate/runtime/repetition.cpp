@@ -26,8 +26,8 @@ namespace {
 
 namespace record = simt::record;
 
-// Numbers of launches and requests after which a kernel is no longer recorded; recording them takes
-// about 0.1 s.
+// A kernel is no longer recorded once it has reached both numbers of an entry: recorded launches
+// since its last finding, and requests of these launches. Recording them takes about 0.1 s.
 struct Enough {
   std::uint64_t launches, requests;
 };
@@ -130,8 +130,8 @@ void list(LaunchHistory& history, const std::string& kernel) {
   histories().partly.push_back(&history);
 }
 
-/// Returns true if launch number `launch`, counted from 0, is recorded regardless of earlier
-/// launches.
+/// Returns true if launch number `launch`, counted from 0, is always recorded, as a sample: the
+/// 16th, 64th, 256th, ... launch.
 bool is_sample(std::uint64_t launch) {
   const std::uint64_t number = launch + 1;
   const bool power_of_four = std::has_single_bit(number) && std::countr_zero(number) % 2 == 0;

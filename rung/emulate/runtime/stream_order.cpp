@@ -136,7 +136,8 @@ void advance(Order& all, Track& track) {
   }
 }
 
-/// Assigns the slot's next number to the work, and adds the work to `clock`, which it follows.
+/// Assigns the slot's next number to the work, and adds the work to `clock`, the clock of all work
+/// that precedes it.
 void number(Order& all, StreamWork& work, std::size_t slot, WorkClock& clock) {
   work.slot = slot;
   work.number = ++all.numbers[slot];

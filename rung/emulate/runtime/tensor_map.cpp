@@ -36,8 +36,8 @@ constexpr Element elements[] = {{CU_TENSOR_MAP_DATA_TYPE_UINT8, DType::u8, 1},
                                 {CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, DType::f32, 4},
                                 {CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ, DType::f32, 4}};
 
-/// Masks of the bits of a byte offset that the swizzle changes: bits of the number of a 16-byte
-/// chunk. By CUtensorMapSwizzle.
+/// Mask of the bits of a byte offset that a swizzle changes, indexed by CUtensorMapSwizzle. Each
+/// bit belongs to the number of a 16-byte chunk.
 constexpr std::uint8_t swizzle_chunks[] = {0, 0x10, 0x30, 0x70};
 
 /// Parameters of tiled and im2col maps. CUDA lists the innermost axis first, the simulator last.

@@ -89,8 +89,9 @@ bool BlockSampling::is_inner(const Position& block) const {
 
 bool BlockSampling::measures_distance(const Position& block) const {
   if (extent_[1] != 1 || extent_[2] != 1) return false;
-  // With m = ceil(sqrt(N)): the first m blocks, the last m, and every m-th. Blocks r and q m have
-  // the distance q m - r; block 0 and the last m blocks have the distances from N - m on.
+  // Selects, with N blocks and m = ceil(sqrt(N)), the first m blocks, the last m, and every m-th. A
+  // distance below N - m is q m - r, between a block r < m and block q m; a larger one is the
+  // distance from block 0 to one of the last m.
   const auto m = static_cast<std::uint64_t>(std::ceil(std::sqrt(static_cast<double>(extent_[0]))));
   const std::uint64_t number = block.at[0];
   return number < m || number % m == 0 || number + m >= extent_[0];

@@ -32,8 +32,8 @@ constexpr int half_lanes = 16;
 struct Range {
   std::uint64_t first, last;
 };
-/// Returns the range of units of 2^shift bytes that a half-warp touches. Its lanes must be a
-/// constant stride of at most one unit apart.
+/// Returns the range of units of 2^shift bytes that a half-warp touches. The addresses of its lanes
+/// must have a constant stride of at most one unit.
 Range parts_of_half(const Request& request, int half, int shift) {
   const auto part = [&](int lane) {
     return (request.step.base + (std::uint64_t{request.units[lane]} << request.step.log_size)) >>

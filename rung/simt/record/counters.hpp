@@ -50,8 +50,8 @@ struct Counters {
   std::uint64_t active_lanes = 0;      // summed over the requests above
   std::uint64_t barriers = 0;          // warp arrivals at block barriers
   // Only in code compiled with hooks at basic blocks (docs/simulated-gpu.md): basic blocks that
-  // warps entered and their active lanes, executed branches that took both directions during the
-  // launch, and divergent branches.
+  // warps entered, and the active lanes on entry; executions of branches that took both directions
+  // during the launch, and those executions that diverged.
   std::uint64_t basic_blocks = 0;
   std::uint64_t basic_block_lanes = 0;
   std::uint64_t branches = 0;

@@ -37,8 +37,9 @@ bool is_sum_of(std::uint64_t value, std::uint64_t a, std::uint64_t b) {
   return equals(of(a) + of(b)) || equals(of(a) - of(b)) || equals(of(b) - of(a));
 }
 
-/// Returns true if the value is a result that reveals an undefined operand; false for a product
-/// with 0, a minimum or an AND.
+/// Returns true if `value` is the XOR, OR or product of `a` and `b`, from which an undefined
+/// operand is recognizable. Excludes products with 0 or 1, minimums and ANDs, which may equal a
+/// defined operand.
 template <class Word>
 bool is_of_words(std::uint64_t value, std::uint64_t a, std::uint64_t b) {
   const auto word = static_cast<Word>(value), x = static_cast<Word>(a), y = static_cast<Word>(b);

@@ -23,7 +23,7 @@ namespace rung::simt::record {
 
 /// Key of a read that the program may validate later (optimistic_read.cpp): its site, and the
 /// serial number of the accessed region (0: shared memory), since one site may read several
-/// regions. A key of 0 stands for an unknown one of many readers.
+/// regions. Key 0: the read is one of many, and it is unknown which one.
 using GuessPlace = std::uint64_t;
 inline GuessPlace place_of_guess(const Region* region, std::uint16_t site) {
   return site == 0 ? 0 : (region == nullptr ? 0 : region->serial) << 16 | site;

@@ -102,8 +102,7 @@ void register_memory(Memory memory) {
   region->memory = std::move(memory);
   const std::lock_guard lock(all.mutex);
   region->serial = ++all.registered;
-  // Forgets freed regions that overlap the new one. Freed regions are disjoint, since each was
-  // registered after those it overlapped had been freed.
+  // Forgets the freed regions that overlap the new one, so that freed regions are always disjoint.
   auto old = all.freed.upper_bound(begin);
   if (old != all.freed.begin() && std::prev(old)->second->end() > begin) --old;
   while (old != all.freed.end() && old->first < region->end()) {

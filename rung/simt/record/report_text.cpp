@@ -158,7 +158,7 @@ std::string one_line(const Line& line) {
   return out.whole();
 }
 
-/// Formats of / by; "null" if `by` is 0.
+/// Formats the quotient `of` / `by`; "null" if `by` is 0.
 std::string ratio(std::uint64_t of, std::uint64_t by) {
   if (by == 0) return "null";
   return std::to_string(static_cast<double>(of) / static_cast<double>(by));

@@ -21,9 +21,10 @@ struct Distribution {
   }
 };
 
-/// Numbers of serialized latencies of a warp. A warp is assumed to wait for its loads before a warp
-/// operation or a barrier: loads between two such points overlap, and the slowest one counts.
-/// Stores do not separate loads, since compilers move loads above stores to other memory.
+/// Numbers of latencies that a warp incurs one after another, by kind. A warp is assumed to wait
+/// for its loads before a warp operation or a barrier: loads between two such points overlap, and
+/// the slowest one counts. Stores do not separate loads, since compilers move loads above stores to
+/// other memory.
 struct Trips {
   std::uint64_t memory = 0;  // loads of sectors that the launch loads for the first time
   std::uint64_t cache = 0;   // other loads from global memory

@@ -8,7 +8,8 @@
 
 namespace rung::cuda {
 
-/// Channels of an element as numbers: integers are unchanged, or normalized to their type's range.
+/// Channels of an element as numbers. Integers are unchanged or, if the texture normalizes them,
+/// scaled to [0, 1] (unsigned) or [-1, 1] (signed).
 struct Texel {
   double channel[4];
 };
@@ -22,7 +23,7 @@ Texel sample_level(cudaTextureObject_t texture, int dimensions, float x, float y
                    float lod);
 /// Samples a cube map in direction (x, y, z).
 Texel sample_cube(cudaTextureObject_t texture, float x, float y, float z, int layer);
-/// Returns one channel of the four elements that linear filtering would blend.
+/// Returns one channel of the four elements that linear filtering would blend (tex2Dgather).
 Texel gather(cudaTextureObject_t texture, float x, float y, int channel);
 /// Returns the address of a surface's element; null if it is out of bounds, where stores have no
 /// effect.

@@ -61,7 +61,7 @@ template <class Iterator>
 using rung_value = std::remove_cv_t<typename std::iterator_traits<Iterator>::value_type>;
 template <class Iterator>
 using rung_reference = decltype(std::declval<const Iterator&>()[0]);
-/// Returns the kernel version of an iterator at the same position.
+/// Returns `there`, the kernel version of iterator `here`, advanced to the position of `here`.
 template <class There, class Here>
 There rung_moved(There there, const Here& here) {
   return there + here.index;
