@@ -290,9 +290,9 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
                         const std::string& stem) {
   std::string standard = standard_of(sources);
   std::vector<std::string> options = common_options(sources, home, standard);
-  // Behind ccache, g++ may return the object of an identical source in another folder, whose debug
-  // information names the wrong files (hash_dir = false). This option makes the folder part of the
-  // ccache key.
+  // With ccache's option hash_dir = false, g++ may return the object of an identical source in
+  // another folder, whose debug information names the wrong files. This option makes the folder
+  // part of the ccache key.
   options.insert(options.begin(),
                  fmt::format("-frandom-seed={:x}", std::hash<std::string>()(absolute(file))));
   const std::string object = stem + ".o";

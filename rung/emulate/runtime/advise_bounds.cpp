@@ -191,8 +191,9 @@ void advise_guard(Finding& finding, const Scene& scene) {
   if (guarded != 0) finding.advice += ", and its neighbors in the same statement likewise";
 }
 
-/// Returns the number of elements that the last thread of a row or column of the block needs, given
-/// that the finding's thread accesses `index`. Uses the axis on which index and thread agree.
+/// Returns the number of elements that the last thread along one axis of the block needs, given
+/// that the finding's thread accesses `index`. Assumes the axis, x or y, along which the thread's
+/// index is closer to `index`.
 std::int64_t elements_of_axis(const Finding& finding, std::int64_t index) {
   const auto& block = finding.block_extent;
   const std::int64_t x = finding.thread.x, y = finding.thread.y;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Advice on races between threads that pass data through a lock, a semaphore, a flag or a ticket: a
-// missing fence before the release, or a missing barrier between the write and the releasing
-// thread.
+// missing fence before the release, or a missing barrier between the writes of all threads and the
+// release by one thread.
 #include <utility>
 #include <vector>
 

@@ -41,9 +41,9 @@ void* note(void* memory, std::size_t bytes) {
 std::mutex freed_mutex;
 std::unordered_set<void*> freed;
 
-/// Defers the release of memory that a kernel frees to the end of the kernel, so that its addresses
-/// are not reused, and later accesses and double frees are reported. `code`: return address of the
-/// call.
+/// Defers the release of memory that a kernel frees until the kernel has ended, so that its
+/// addresses are not reused, and later accesses and double frees are reported. `code`: return
+/// address of the call.
 bool keep(void* memory, const void* code) {
   if (memory == nullptr || !simt::in_kernel()) return false;
   bool again = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source access to which a finding about an index refers.
+// Finds the access in the program's source to which a finding about an index refers.
 #pragma once
 
 #include <cstddef>

@@ -23,9 +23,9 @@ struct IndexTerm {
 std::vector<IndexTerm> terms_of(const SourceTree& tree, const simt::record::Finding& finding,
                                 const IndexAccess& access, std::int64_t count);
 
-/// Returns a condition for an `if` under which the access is in bounds: for each coordinate, the
-/// bounds that it can exceed. Returns "" if the source does not suffice or, unless `any_thread`, if
-/// no condition would exclude the failing thread.
+/// Returns a condition for an `if` under which the access is in bounds: for each coordinate,
+/// comparisons with the bounds that it can exceed. Returns "" if the source does not determine them
+/// or, unless `any_thread`, if the failing thread satisfies the condition.
 std::string condition_of(const SourceTree& tree, const simt::record::Finding& finding,
                          const IndexAccess& access, const WrongIndex& wrong,
                          bool any_thread = false);

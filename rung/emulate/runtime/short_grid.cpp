@@ -45,8 +45,8 @@ std::unordered_map<const void*, std::vector<ShortGrid>>& known() {
   return by_array;
 }
 
-/// Returns the shapes, derived from integer arguments, of arrays of at most `room` elements that
-/// the grid does not cover.
+/// Returns the shapes of arrays that the launch's integer arguments suggest, that have at most
+/// `room` elements, and that the grid does not cover.
 std::vector<Shape> short_shapes(const LaunchConfig& config, std::uint64_t room) {
   std::vector<std::uint64_t> integers;
   for (const Argument& one : config.arguments) {
@@ -81,7 +81,8 @@ bool unwritten(const char* from, std::size_t bytes) {
                      [](char one) { return static_cast<unsigned char>(one) == simt::poison; });
 }
 
-/// Returns true if the corners of the covered part have been written and no other element has.
+/// Returns true if the corners of the covered part have been written, and no element outside this
+/// part has.
 bool fits(const ShortGrid& one) {
   const Shape& s = one.shape;
   const auto at = [&](std::uint64_t row, std::uint64_t column) {

@@ -46,7 +46,8 @@ Recorder::Spot Recorder::find(const RequestList& list, std::uintptr_t address, s
   return {.before = before};
 }
 
-/// Returns the last step before the next step whose site is not below `site`.
+/// Returns the last of the consecutive steps from `here` on whose sites are below `site`; `here` if
+/// there is none.
 std::uint32_t Recorder::behind_lower(const RequestList& list, std::uint32_t here,
                                      std::uintptr_t site) {
   if (list.step(here).site >= site || (site & place_bit) != 0) return here;

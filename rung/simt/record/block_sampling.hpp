@@ -102,7 +102,7 @@ class BlockSampling {
   /// Derives the distance between the runs of adjacent blocks along an axis.
   void learn_runs(int axis, const std::vector<WrittenRun>& lower,
                   const std::vector<WrittenRun>& upper);
-  /// Returns the offset of run i of a block from that of the first block.
+  /// Returns the distance from run i of the first block to run i of this block.
   [[nodiscard]] std::uint64_t run_shift(const Position& block, std::size_t i) const;
   void check_runs(const Position& block, const std::vector<WrittenRun>& runs);
 
@@ -122,8 +122,8 @@ class BlockSampling {
   BlockFingerprint first_did_;
   std::uint64_t slope_[axes] = {};
   bool has_slope_[axes] = {};
-  // Runs that the first block has written, sorted, and per axis the distance of each run from that
-  // of the adjacent block, modulo 2^64.
+  // Runs that the first block has written, sorted, and per axis the distance from each run to the
+  // same run of the adjacent block, modulo 2^64.
   std::vector<WrittenRun> runs_;
   std::vector<std::uint64_t> run_slopes_[axes];
   bool runs_fit_ = true;

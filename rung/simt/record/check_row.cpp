@@ -42,7 +42,7 @@ struct Recorder::Common {
   [[nodiscard]] bool alike() const {
     return !differ_in(Cell::state_bits | Cell::owner_bits | Cell::clock_bits);
   }
-  /// Returns true if each cell belongs to the thread that is accessing the word.
+  /// Returns true if each cell records an access by the thread that accesses the word now.
   [[nodiscard]] bool own_threads() const {
     return (own & (Cell::owner_bits | Cell::thread_bits)) == 0;
   }

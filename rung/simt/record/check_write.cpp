@@ -66,7 +66,7 @@ void Recorder::check_write(const Reach& reach, const Cells& cells, const Cell& m
     }
     cells.read = 0;
   }
-  // An OS thread that has stored a cell has stored the value before it.
+  // A cell is stored after its value, so the acquire also makes the value visible.
   if (const std::uint64_t before = __atomic_load_n(&cells.write, __ATOMIC_ACQUIRE); before != 0) {
     const Cell write(before);
     const bool same_request = write.site == me.site && write.owner == me.owner &&

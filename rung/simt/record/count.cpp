@@ -123,12 +123,13 @@ std::uint32_t most_alike(Request& request) {
 }
 std::uint32_t sectors(const Request& request) { return touched(request, sector_shift); }
 
-/// Returns the wavefronts that these lanes need: the number of distinct words in the bank of shared
-/// memory that has the most. Atomic operations (`each_alone`) on one word are serialized.
+/// Returns the wavefronts that these lanes need: the largest number of distinct words that they
+/// access in one bank of shared memory. Atomic operations (`each_alone`) on one word are
+/// serialized.
 std::uint32_t rounds(const Request& request, std::uint32_t lanes, bool each_alone) {
   const int log_size = request.step.log_size;
   const std::uint32_t words_each = log_size > 2 ? 1u << (log_size - 2) : 1;
-  // Most banks have a single word, whatever the number of lanes that read it.
+  // The first word of each bank is kept separately: in most banks all lanes access one word.
   std::uint32_t first_in[banks];
   std::uint32_t others[64];
   int count = 0;

@@ -37,8 +37,8 @@ Racers racers_of(const Launch& launch, const Side& here, const Side& there) {
           .one_warp = launch.block.x * launch.block.y * launch.block.z <= 32};
 }
 
-/// Returns true if the access is the read of a bulk store that the running thread issues. Tensor
-/// cores read through the same kind of access.
+/// Returns true if a bulk store of the running thread makes this read. A tensor core's reads have
+/// the same access kind.
 bool stores_in_bulk(const Recorder& recorder, const Request& request) {
   return request.step.access == Access::engine_read && recorder.thread().bulk_stores > 0;
 }

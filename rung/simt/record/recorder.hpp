@@ -148,7 +148,8 @@ struct BlockRecord {
   std::vector<Flight> flights;                                   // in order of issue
   std::unordered_map<std::uint32_t, FlightOrder> flight_orders;  // by thread
   std::vector<Flight> loads;                                     // bulk loads, in order of issue
-  // Sources of cp.async in flight, by address in units of 16 bytes; the range that has held them.
+  // Sources of cp.async in flight, by address in units of 16 bytes; the address range of all
+  // sources so far.
   std::unordered_multimap<std::uintptr_t, SourceRead> sources;
   std::uintptr_t sources_begin = ~std::uintptr_t{0}, sources_end = 0;
   [[nodiscard]] bool has_sources() const { return !sources.empty() || !loads.empty(); }

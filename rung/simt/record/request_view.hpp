@@ -136,8 +136,8 @@ struct Recorder::Reach {
     }
     return before.clock != (block.interval & Cell::max_clock) || block.partial;
   }
-  /// Returns ordered_block(before). If only some warps have synchronized since, tests only the
-  /// reader in `other`, whose clock the cell keeps.
+  /// Returns ordered_block(before), but if only some warps have synchronized since the reads, tests
+  /// the reader in `other`, whose clock the cell keeps.
   [[nodiscard]] bool ordered_block(const Cell& before, const Cell& other,
                                    std::uint32_t thread) const {
     if (!ordered_block(before)) return false;

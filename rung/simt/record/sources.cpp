@@ -59,7 +59,7 @@ std::string source_advice(bool bulk) {
 
 void Recorder::start_load(const Place& place, const void* from, std::size_t bytes,
                           std::uint32_t copy) {
-  // Copies that many numbers behind the latest are assumed to have landed (CopySet).
+  // Copies 256 or more numbers behind the latest are assumed to have landed (CopySet).
   constexpr std::size_t kept_loads = 256;
   if (block_->loads.size() >= kept_loads) block_->loads.erase(block_->loads.begin());
   Flight flight = flight_of(place, from, bytes);

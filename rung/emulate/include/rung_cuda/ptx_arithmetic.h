@@ -6,7 +6,7 @@
 
 namespace rung::ptx {
 
-/// Unsigned integer type at least as wide as T and as unsigned, whose arithmetic wraps.
+/// Unsigned integer type of 32 or 64 bits that is at least as wide as T; its arithmetic wraps.
 template <class T>
 using Bits = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
 
