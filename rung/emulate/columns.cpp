@@ -70,7 +70,7 @@ int agreement(std::string_view a, std::size_t i, std::string_view b, std::size_t
   return count;
 }
 
-/// Returns the word that contains the byte at `at`; a single character outside words.
+/// Returns the text from byte `at` to the end of its word; a single character outside words.
 std::string_view word_at(std::string_view line, std::size_t at) {
   std::size_t end = at;
   while (end < line.size() && in_word(line[end])) ++end;

@@ -21,7 +21,8 @@ namespace {
 
 constexpr std::string_view error_mark = ": error: ";
 
-/// Returns "float [n]" for a message about a shared array with a nonconstant extent; otherwise "".
+/// Returns the array's type, such as "float [n]", for a message about a shared array with a
+/// nonconstant extent; otherwise "".
 std::string variable_extent(const std::string& message) {
   if (message.find("variably modified type") == std::string::npos) return "";
   const std::size_t open = message.find("\u2018"), close = message.find("\u2019");

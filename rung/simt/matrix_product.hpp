@@ -12,7 +12,7 @@ class Worker;
 std::uint64_t operations_of(const WgmmaShape& shape);
 /// Computes sums += a b^T for all 128 threads of the warpgroup.
 void multiply(Worker& here, const Block& block, MatrixProduct& product);
-/// Records the calling thread's part of the product's reads of shared memory.
+/// Records the reads of shared memory by the calling thread's warp; only lane 0 records them.
 void note_operands(Worker& here, const MatrixProduct& product);
 
 }  // namespace rung::simt

@@ -145,7 +145,7 @@ template <WarpValue T>
 unsigned __match_any_sync(unsigned mask, T value, Place place = Place::current()) {
   return match_any(mask, to_bits(value), place);
 }
-/// Returns `mask` if all its lanes hold the same value, else 0.
+/// Returns the lanes of `mask` that have not exited if all of them hold the same value, else 0.
 template <WarpValue T>
 unsigned __match_all_sync(unsigned mask, T value, int* predicate, Place place = Place::current()) {
   const std::uint32_t here = ballot(mask, true, place);

@@ -62,8 +62,8 @@ template <class State>
 inline double curand_log_normal_double(State* state, double mean, double deviation) {
   return exp(mean + deviation * curand_normal_double(state));
 }
-/// Returns a Poisson-distributed number, by inversion for small rates, else by a normal
-/// approximation.
+/// Returns a Poisson-distributed number: for rates up to 4000 by Knuth's product of uniform
+/// numbers, else by a normal approximation.
 template <class State>
 inline unsigned curand_poisson(State* state, double rate) {
   if (rate > 4000) {

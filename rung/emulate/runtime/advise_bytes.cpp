@@ -34,7 +34,8 @@ bool is_size_of_pointer(const SizedCall& call) {
   return false;
 }
 
-/// Returns the copy into an array whose allocation has the size of the copy times sizeof(element).
+/// Returns the copy into the allocated array if the allocation's size is the size of the copy times
+/// a sizeof; null if there is none.
 const SizedCall* short_copy(const std::vector<SizedCall>& copies, const SizedCall& allocation) {
   for (const SizedCall& one : copies) {
     if (one.pointer != allocation.pointer) continue;

@@ -9,8 +9,8 @@ namespace {
 namespace record = simt::record;
 using record::Finding;
 
-/// Returns true if the condition compares with a size: a uniform variable. Conditions on thread
-/// indices and numbers only divide work among threads.
+/// Returns true if the condition contains a uniform variable, which is probably a size. Conditions
+/// on thread indices and numbers alone divide work among threads.
 bool is_bound(const SourceTree& tree, const Function& function, const Statement& branch) {
   for (std::size_t i = branch.header_begin; i < branch.header_end; ++i) {
     const emulate::Token& token = tree.tokens()[i];

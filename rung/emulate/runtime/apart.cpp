@@ -21,8 +21,7 @@ constexpr int max_polls = 3000;
 // Number of consecutive polls that find the copy asleep before it is considered deadlocked.
 constexpr int max_asleep = 100;
 
-/// Returns true if the process is asleep according to its status file in /proc ("pid (name) S
-/// ...").
+/// Returns true if the process is asleep according to its file /proc/PID/stat ("pid (name) S ...").
 bool is_asleep(const char* status_file) {
   char text[512];
   const int file = open(status_file, O_RDONLY | O_CLOEXEC);

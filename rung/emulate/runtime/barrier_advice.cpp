@@ -233,14 +233,15 @@ bool advise_between_calls(simt::record::Finding& race, const Pair& pair) {
   return true;
 }
 
-/// Returns true if all threads execute the body of the statement.
+/// Returns true if all threads of the block (of the warp for a warp barrier) execute the body of
+/// the statement.
 bool BarrierAdvice::all_come_by(const Statement* one) const {
   for (; one != nullptr; one = one->parent) {
     if (!tree_.uniform(*pair_.function, *one, warp_)) return false;
   }
   return true;
 }
-/// Returns true if these tokens contain a barrier outside the branches they contain.
+/// Returns true if these tokens contain a barrier that no thread of the race skips.
 bool BarrierAdvice::has_barrier(std::size_t begin, std::size_t end) const {
   for (std::size_t i = begin; i < end; ++i) {
     if (tree_.is_barrier(i, warp_) && !skipped(i)) return true;

@@ -74,8 +74,8 @@ const Demands* find_restricted(const char* kernel) {
 
 namespace {
 
-/// Returns the maximum of the values set for this kernel, by its address or by its name within its
-/// program or library. The caller must hold the lock.
+/// Returns the maximum of `at_least` and the values set for this kernel, by its address or by its
+/// name within its program or library. The caller must hold the lock.
 template <class T>
 T setting(const std::map<const void*, T>& settings, const void* code, const char* kernel,
           T at_least) {

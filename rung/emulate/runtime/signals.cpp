@@ -85,7 +85,7 @@ class Signals {
     const bool stores = simple && tokens_[end].is("=") && !tokens_[end + 1].is("=");
     list.push_back({std::move(name), at, at, &function_, !stores, stores, true, false});
   }
-  /// Adds a call of a function that accesses a flag.
+  /// Adds the first atomic access in the function that is called at this token.
   void add_call(std::size_t at) {
     const Function* const called = tree_.called_at(at);
     if (called == nullptr || called == &function_) return;

@@ -87,7 +87,8 @@ CUresult describe(const CUtensorMap* map, const Tensor& tensor,
   return CUDA_SUCCESS;
 }
 
-/// Writes the map. Returns an error if rows of `elements_a_row` elements exceed the swizzle width.
+/// Writes the map. Returns an error unless a row of `elements_a_row` elements is a multiple of 16
+/// bytes and, with a swizzle, exactly as wide as the swizzle's pattern.
 CUresult encode(CUtensorMap* map, const rung::simt::TensorMapFields& fields,
                 cuuint32_t elements_a_row, CUtensorMapSwizzle swizzle) {
   const std::uint32_t row = elements_a_row * fields.element_bytes;

@@ -79,7 +79,8 @@ struct Cell {
 
 inline std::uint32_t state_of(std::uint64_t word) { return static_cast<std::uint32_t>(word & 7); }
 
-/// Returns true if each byte of the word has its own reader, in cell `reads` or `other`.
+/// Returns true if cell `reads` or `other` represents consecutive lanes, each of which has read a
+/// part of the word.
 inline bool read_in_lanes(std::uint64_t reads, std::uint64_t other) {
   const std::uint32_t state = state_of(reads);
   if (state == Cell::in_lanes) return true;

@@ -63,8 +63,9 @@ inline void fill_fragment(fragment<Use, m, n, k, T, Layout>& to,
   for (auto& x : to.x) x = value;
 }
 
-/// Checks that addresses are multiples of 32 bytes. (Fragments of submatrices start at multiples of
-/// 16 rows or columns, so valid matrices satisfy this condition.)
+/// Checks that the address and the row stride are multiples of 16 bytes. (CUDA requires 32 bytes
+/// for the address, but submatrices start at multiples of 16 rows or columns, which is 16 bytes for
+/// 1-byte elements.)
 template <class T>
 inline void rung_check(const T* address, unsigned stride, const RungPlace& place) {
   if (reinterpret_cast<size_t>(address) % 16 != 0) {

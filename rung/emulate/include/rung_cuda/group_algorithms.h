@@ -67,8 +67,8 @@ inline T exclusive_scan(const Group& group, T value, RungPlace place = RungPlace
   return exclusive_scan(group, value, plus<T>{}, place);
 }
 
-/// Calls function(to, from, bytes) for each word that the calling thread copies. Words are as wide
-/// as the alignment of source and destination permits, as in GPU code.
+/// Calls function(to, from, bytes) for each word that the calling thread copies. Words have 4 bytes
+/// if the addresses and the size are multiples of 4, else 1 byte.
 template <class Group, class Function>
 __forceinline__ void rung_for_each_word(const Group& group, void* to, const void* from,
                                         size_t bytes, Function function) {

@@ -67,7 +67,8 @@ struct WideOf<int> {
 template <class T>
 using Wide = typename WideOf<T>::Type;
 
-/// Returns a register's bits as a T: truncates wider registers, zero-extends narrower ones.
+/// Returns a register as a T. Converts between integer types; otherwise copies the bits, truncated
+/// or extended with zeros.
 template <class T, class U>
 inline T get(const U& from) {
   if constexpr (std::is_same_v<T, bool>) {
