@@ -254,7 +254,7 @@ bool BarrierAdvice::skipped(std::size_t token) const {
     if (one->kind == Statement::Kind::branch) {
       const bool first = one->contains(*pair_.first), second = one->contains(*pair_.second);
       if (!first && !second) return true;
-      // Threads on the other side of the race do not execute the branch.
+      // The branch contains only one side of the race: threads of the other side may skip it.
       if (first != second && !tree_.uniform(*pair_.function, *one, false)) return true;
     }
     const Statement* inner = nullptr;

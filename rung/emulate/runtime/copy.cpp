@@ -85,7 +85,7 @@ void check_written(const void* to, const void* from, std::size_t bytes, const vo
   if (code == nullptr || source.type != cudaMemoryTypeDevice || !record::checking()) return;
   if (find(to).type == cudaMemoryTypeDevice || source.launches_before == launches) return;
   if (!record::never_written(from, bytes)) return check_grid(from, bytes);
-  // memcpy and memset in kernels are not recorded, but they overwrite the allocation's poison.
+  // Some writes by kernels are not recorded, but they overwrite the allocation's poison.
   const DeviceAccess access;
   const auto* first = static_cast<const unsigned char*>(from);
   const auto is_poison = [](unsigned char one) { return one == simt::poison; };

@@ -135,7 +135,7 @@ bool round_up(const SourceTree& tree, TokenRange range, record::Finding& finding
     if (!tokens[i].is("/")) continue;
     std::size_t begin = operand_begin(tokens, i), end = operand_end(tokens, i + 1);
     const std::string n = tree.text(begin, i), size = tree.text(i + 1, end);
-    // The argument of ceil() and similar functions is already an integer quotient.
+    // ceil() or ceilf() around the division has no effect: its argument is an integer quotient.
     const std::string_view function = tokens[begin - 2].text;
     const bool ceils = tokens[begin - 1].is("(") && tokens[end].is(")") &&
                        (function == "ceil" || function == "ceilf");

@@ -21,7 +21,8 @@ struct Element {
   DType dtype;
   std::uint8_t bytes;
 };
-// Unsigned types map to signed types, for which copies, sums and bit operations are the same.
+// Unsigned 32- and 64-bit types map to signed types, for which copies, sums and bit operations are
+// the same.
 constexpr Element elements[] = {{CU_TENSOR_MAP_DATA_TYPE_UINT8, DType::u8, 1},
                                 {CU_TENSOR_MAP_DATA_TYPE_UINT16, DType::u16, 2},
                                 {CU_TENSOR_MAP_DATA_TYPE_UINT32, DType::i32, 4},
@@ -135,7 +136,7 @@ CUresult cuTensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType type, cuu
   if (rank < 3 || channels < 1 || channels > 256 || pixels < 1 || pixels > 1024) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  // The corner coordinates share a field of 32 bits.
+  // The coordinates of both corners share a field of 32 bits: 16, 8 or 5 bits each.
   const int limit = rank == 3 ? 1 << 15 : rank == 4 ? 1 << 7 : 1 << 4;
   const auto fits = [&](int corner) { return corner >= -limit && corner < limit; };
   for (cuuint32_t i = 0; i < rank; ++i) {

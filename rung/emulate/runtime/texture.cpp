@@ -81,7 +81,7 @@ bool settle(long long& index, long long size, cudaTextureAddressMode mode) {
 }
 
 Texel fetch(const Texture& t, int dimensions, long long x, long long y, long long z) {
-  // Wrap mode requires normalized coordinates; otherwise a GPU clamps.
+  // Wrap and mirror modes require normalized coordinates; otherwise a GPU clamps.
   const auto mode = [&](int axis) {
     const cudaTextureAddressMode given = t.description.addressMode[axis];
     const bool periodic = given == cudaAddressModeWrap || given == cudaAddressModeMirror;

@@ -54,8 +54,8 @@ void Recorder::check_write(const Reach& reach, const Cells& cells, const Cell& m
         break;
     }
     if (!known) {
-      // If all warps of the block have synchronized except the reader in `other`, this reader
-      // races; otherwise the reader that differs from the writing thread.
+      // The racing reader: the one in `other` if all other warps of the block have synchronized,
+      // else one that differs from the writing thread.
       const bool judged = read.state == Cell::block && reach.ordered_block(read);
       const Cell other = judged ? Cell(cells.other) : other_reader(read, Cell(cells.other), me);
       Side reader = side_of(read, false);

@@ -163,7 +163,7 @@ struct DeviceSegmentedSort {
 };
 using DeviceSegmentedRadixSort = DeviceSegmentedSort;
 
-/// Runs body(i) or body(*(begin + i)) for each i, in one simulated thread each.
+/// Runs body(i) or body(*(begin + i)) for each i, as a loop in one simulated thread.
 struct DeviceFor {
   template <class Count, class Body>
   static cudaError_t Bulk(Count count, Body body, cudaStream_t stream = nullptr) {

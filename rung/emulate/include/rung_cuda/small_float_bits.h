@@ -49,7 +49,8 @@ inline unsigned short to_half_bits(float value, Rounding rounding) {
   if (rounds_up(rounding, sign != 0, result, rest, half)) ++result;
   if (exponent > 15) result = 0x7c00u + (rest != 0);
   if (result >= 0x7c00u) {
-    // Overflow: the largest finite number when rounding toward zero, else infinity.
+    // Overflow gives the largest finite number if the mode rounds this sign toward zero, else
+    // infinity.
     const bool stays =
         rounding == rz || (rounding == ru && sign != 0) || (rounding == rd && sign == 0);
     result = stays ? 0x7bffu : 0x7c00u;
