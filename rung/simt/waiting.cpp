@@ -22,7 +22,8 @@ constexpr std::uint64_t releases_before_poll = 1024;
 /// Number of rounds in which all threads yield while memory changes, before another block starts: a
 /// thread may write while it waits for a block that is not resident.
 constexpr std::uint64_t changes_before_admitting = 64;
-/// Polls without a change, in rounds and in time, before the stacks are compared between rounds.
+/// Deadlock of threads whose stacks do not change: number of rounds of polls before the first
+/// digest of the stacks, and time for which the digest must then stay equal.
 constexpr std::uint64_t rounds_before_digest = 8;
 constexpr std::chrono::milliseconds still_before_deadlock{300};
 

@@ -20,8 +20,8 @@ bool reads_array(const SourceTree& tree, const Statement& one, std::string_view 
 
 /// Returns the statements of a line that mention the array.
 std::vector<SourceTree::Spot> uses_of(const SourceTree& tree, int line, std::string_view array);
-/// Returns the statement of the line that reads the array; if only one statement uses the array,
-/// returns SourceTree::find().
+/// Returns the first statement of the line that reads the array; the result of SourceTree::find()
+/// if fewer than two statements use the array or none reads it.
 SourceTree::Spot reader_of(const SourceTree& tree, int line, std::string_view array);
 
 }  // namespace rung::cuda

@@ -28,8 +28,8 @@ inline To narrowed(From x) {
   }
 }
 
-/// Converts a number. `whole`: first rounds to an integral value (.rni and similar). `limited`:
-/// saturates (.sat, .satfinite).
+/// Converts a number. `whole`: first rounds to an integral value (.rni and similar). `limited`
+/// (.sat, .satfinite): clamps floats to [0, 1] and integers to the range of To.
 template <class To, class From, cuda::Rounding rounding, bool whole, bool limited>
 inline To convert(From x) {
   if constexpr (std::is_same_v<To, tf32>) {
