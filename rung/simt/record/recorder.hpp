@@ -244,7 +244,7 @@ class Recorder {
   void copied(const Agent& agent, const void* address, std::size_t bytes, Access access);
   /// Starts a bulk copy of the running thread. The data is available to threads, including the
   /// issuing one, after a wait for the mbarrier in `owner`'s shared memory that the copy signals.
-  /// `from`: its source in global memory; null if that is not contiguous, or elsewhere.
+  /// `from`: its source; null if the source is not contiguous or not in global memory.
   [[nodiscard]] Agent start_copy(const Place& place, const void* from, std::size_t bytes);
   void landed(const Agent& agent, Block& owner, const void* barrier);
   /// Starts a bulk store of the running thread and returns its number. `to`: null if the

@@ -17,7 +17,8 @@
 namespace rung::simt::record {
 
 /// Set of bulk copies known to have landed, numbered from 1: all numbers up to `all_`, and a subset
-/// of the next 256. A copy that is 256 or more numbers behind the latest is assumed to have landed.
+/// of the next 256. A copy 256 or more numbers behind the latest one in the set is assumed to have
+/// landed.
 class CopySet {
  public:
   [[nodiscard]] bool has(std::uint32_t number) const {
