@@ -11,19 +11,19 @@
 extern "C" {
 #endif
 
-/* May grow at its end; `size` tells a library how much of it the program knows. Tensors are
+/* Fields may be appended in later versions; `size` is the program's sizeof. Tensors are
  * optional: NULL means none. */
 typedef struct rung_attention_options {
   size_t size;
   double scale;                   /* 0: 1 / sqrt(D) */
-  int causal;                     /* not 0: the last query sees all keys, one before it one less */
-  int64_t window;                 /* keys per query, the last ones of a causal mask; 0: all */
+  int causal;                     /* not 0: of L keys, query i sees those j <= i + L - Sq */
+  int64_t window;                 /* maximum keys per query: the last of the causal ones; 0: all */
   const rung_tensor* key_lengths; /* B, i32: how many keys each batch element has */
   const rung_tensor* lse;         /* B x H x Sq: written, log sum exp of the scores */
   const char* rung;               /* one rung by name; NULL: the best */
 } rung_attention_options;
 
-/* Sets the first `size` bytes - sizeof(rung_attention_options) - to defaults: all off. */
+/* Sets options of `size` bytes, sizeof(rung_attention_options), to defaults: all 0. */
 RUNG_C_API rung_status rung_attention_options_init(rung_attention_options* options, size_t size);
 
 /* o = softmax(scale q k^T) v. q: B x H x Sq x D, k: B x Hk x Sk x D, v: B x Hk x Sk x Dv,

@@ -17,8 +17,8 @@
 //          (broadcast). Outputs must not overlap themselves.
 // Types    q, k, v, o: one of f32, f64, f16, bf16. lse: f32, f64 for f64. key_lengths: i32. Sums
 //          are kept in f32, f64 for f64.
-// Window   0, which means none, or more, and then `causal` must be set. A window of Sk or more keys
-//          gives the same bits as none.
+// Window   0 (none) or more; above 0, `causal` must be set. A window of Sk or more keys gives the
+//          same bits as none.
 // Scale    above 0 and within the range of f32; 0, the default, means 1 / sqrt(D).
 // Special  A query that sees no key: o is 0 and lse -infinity. A score that is NaN or +infinity
 //          makes its query's o and lse NaN. A score of -infinity has the weight 0. If all scores of

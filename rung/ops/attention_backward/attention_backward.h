@@ -11,18 +11,18 @@
 extern "C" {
 #endif
 
-/* May grow at its end; `size` tells a library how much of it the program knows. Those that
- * rung_attention was called with. */
+/* Fields may be appended in later versions; `size` is the program's sizeof. Set the other fields
+ * as for rung_attention. */
 typedef struct rung_attention_backward_options {
   size_t size;
   double scale;                   /* 0: 1 / sqrt(D) */
-  int causal;                     /* not 0: the last query sees all keys, one before it one less */
-  int64_t window;                 /* keys per query, the last ones of a causal mask; 0: all */
+  int causal;                     /* not 0: of L keys, query i sees those j <= i + L - Sq */
+  int64_t window;                 /* maximum keys per query: the last of the causal ones; 0: all */
   const rung_tensor* key_lengths; /* B, i32: how many keys each batch element has; NULL: all */
   const char* rung;               /* one rung by name; NULL: the best */
 } rung_attention_backward_options;
 
-/* Sets the first `size` bytes - sizeof(rung_attention_backward_options) - to defaults: all off. */
+/* Sets options of `size` bytes, sizeof(rung_attention_backward_options), to defaults: all 0. */
 RUNG_C_API rung_status
 rung_attention_backward_options_init(rung_attention_backward_options* options, size_t size);
 

@@ -22,7 +22,7 @@
 //          key_lengths: i32. Sums are kept in f32, f64 for f64.
 // Scale    as of attention(): above 0 and within the range of f32; 0, the default, stands for
 //          1 / sqrt(D).
-// Window   as of attention(): 0, which means none, or more, and then `causal` must be set.
+// Window   as of attention(): 0 (none) or more; above 0, `causal` must be set.
 // Special  A query that sees no key: its dq is 0, and it adds nothing to dk and dv. A key that no
 //          query sees: its dk and dv are 0. The values of such queries and keys, lse included,
 //          never affect a result. An lse of -infinity: p is 0. A NaN or an infinity elsewhere may

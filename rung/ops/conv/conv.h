@@ -29,8 +29,8 @@ typedef struct rung_conv_options {
   const char* rung;           /* one rung by name; NULL: the best */
 } rung_conv_options;
 
-/* Sets the first `size` bytes - sizeof(rung_conv_options) - to defaults: strides, dilations and
- * groups 1, all else off. */
+/* Sets options of `size` bytes, sizeof(rung_conv_options), to the defaults: strides,
+ * dilations and groups 1, all else 0. */
 RUNG_C_API rung_status rung_conv_options_init(rung_conv_options* options, size_t size);
 
 /* y = act(w * x + bias). x: N x C x H x W, w: K x C/G x kh x kw, y: N x K x OH x OW; also of one

@@ -27,11 +27,11 @@
 //            |error| <= (C/G + 24) u 3000 sum over c of max |w[k, c]| max |x[n, c]|,
 //          the maximum of x over the pixels within a distance of 5. That is the worst case of
 //          F(4x4, 3x3); ordinary numbers lose about four bits.
-// NaN      and infinities of x spread to the pixels whose filters have a tap there, and no further;
-//          with `winograd` to their tiles. Padding is multiplied as zeros or skipped: a pixel with
-//          an infinite weight over padding may or may not be NaN.
-// Zeros    an empty sum and a sum of zero products are +0, before the activation, even with a bias
-//          of -0. A sum that underflows may be either zero.
+// NaN      NaN and infinities of x spread to the pixels whose filters have a tap there, and no
+//          further; with `winograd` also to the other pixels of their tiles. Padding is multiplied
+//          as zeros or skipped: a pixel with an infinite weight over padding may or may not be NaN.
+// Zeros    an empty sum, and a sum whose products are all zero, are +0 before the activation, even
+//          with a bias of -0. A sum that underflows may be either zero.
 // Repeats  the same bits from run to run and, where weights are finite, for any number of threads.
 // Scratch  see docs/reliability.md: on a CPU at most three times the tensors' bytes (with
 //          `winograd` four times), plus 32 MiB, plus 32 MiB per thread.

@@ -16,7 +16,8 @@
 // Accuracy |error| <= (n + 3) u sum |w dy|, n = K/G times the taps of a filter, u the unit
 //          roundoff of the arithmetic, plus one rounding to dx's type; twice that where tensor
 //          cores add.
-// NaN      and infinities of dy spread to the positions that their filters read, and no further.
+// NaN      NaN and infinities of dy spread to the positions that their filters read, and no
+//          further.
 //          Taps without a result are multiplied as zeros or skipped: a position with such a tap of
 //          infinite weight may or may not be NaN.
 // Repeats  the same bits from run to run and, where weights are finite, for any number of threads.

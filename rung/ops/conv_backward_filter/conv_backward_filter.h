@@ -25,8 +25,8 @@ typedef struct rung_conv_backward_filter_options {
   const char* rung; /* one rung by name; NULL: the best */
 } rung_conv_backward_filter_options;
 
-/* Sets the first `size` bytes - sizeof(rung_conv_backward_filter_options) - to defaults: strides,
- * dilations and groups 1, all else off. */
+/* Sets options of `size` bytes, sizeof(rung_conv_backward_filter_options), to the defaults:
+ * strides, dilations and groups 1, all else 0. */
 RUNG_C_API rung_status
 rung_conv_backward_filter_options_init(rung_conv_backward_filter_options* options, size_t size);
 

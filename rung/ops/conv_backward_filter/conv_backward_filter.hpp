@@ -18,7 +18,7 @@
 //          unit roundoff of the arithmetic, plus one rounding to dw's type; twice that where tensor
 //          cores add. Sums are split into slices, which in practice replaces n by n / slices +
 //          slices.
-// NaN      and infinities of x spread to the taps that read them, and no further. Padding is
+// NaN      NaN and infinities of x spread to the taps that read them, and no further. Padding is
 //          multiplied as zeros or skipped: a tap that reads padding for an infinite dy may or may
 //          not be NaN.
 // Repeats  the same bits from run to run and, where dy is finite, for any number of threads.

@@ -20,7 +20,8 @@
 //          scale_a(i, p / 128) a(i, p). A factor for a whole matrix belongs in alpha.
 // Zero     m, n or batch = 0: nothing is written. k = 0 or alpha = 0: A and B are not read.
 //          beta = 0: C is not read, so that NaN in it does not propagate.
-// Aliasing C must not overlap any other tensor. In place, a residual before the activation is beta.
+// Aliasing C must not overlap any other tensor. To add C's previous content before the activation,
+// use beta.
 //          Overlap is determined from address ranges, from the lowest to the highest byte of a
 //          tensor, so that tensors whose elements interleave are rejected.
 // Accuracy |error| <= (k + 4) u (|alpha| |op(A)| |op(B)| + |beta C| + |bias|) elementwise, u the

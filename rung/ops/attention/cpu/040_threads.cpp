@@ -49,7 +49,7 @@ Plan plan_of(const Attention::Args& args) {
   return plan;
 }
 
-/// Returns the first key that a row, and so any row after it, sees.
+/// Returns the first key that a row sees; later rows see no key before it.
 std::int64_t first_key_of(const Attention::Args& args, std::int64_t b, std::int64_t row) {
   if (args.options.window == 0) return 0;
   std::int64_t first = 0;
@@ -103,7 +103,7 @@ int useful_threads(const Attention::Args& args, int available) {
       std::clamp(operations_of(args) / of_each, 1.0, static_cast<double>(available)));
 }
 
-/// Returns the facts of the blocks of rows, each of which transposes its queries and converts the
+/// Returns the work of the blocks of rows, each of which transposes its queries and converts the
 /// keys and values it sees.
 Work work(const Attention::Args& args, const Context& context) {
   Work work =

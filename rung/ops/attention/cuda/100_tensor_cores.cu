@@ -6,8 +6,8 @@
 //          because accumulator and operand layouts agree.
 // Changes  against warp_tiled: 16-bit operands on tensor cores, ldmatrix fragments from swizzled
 //          tiles, and cp.async prefetch of the next keys and values during the products.
-// Cost     K and V are read once per 64 queries of a head, from L2 if they fit. In a warp, each
-//          fragment of K or V is loaded for two products.
+// Cost     K and V are read once per 64 queries of a head, from L2 if they fit. A warp issues one
+//          ldmatrix of K or V per two mma.sync.
 // Limits   Contiguous rows of at most 256 elements. Unaligned rows are loaded as aligned chunks and
 //          shifted in registers, which is slower. Every warp loads all of K and V from shared
 //          memory for its 16 rows.

@@ -62,7 +62,7 @@ int useful_threads(const AttentionBackward::Args& args, const KeySplit& split, i
   return static_cast<int>(std::clamp(operations_of(args) / of_each, 1.0, most));
 }
 
-/// Returns the facts of the tiles of keys, each of which converts the queries that see it.
+/// Returns the work of the tiles of keys, each of which converts the queries that see it.
 Work work(const AttentionBackward::Args& args, const Context& context) {
   const std::int64_t tiles = ceil_div(args.keys(), key_tile);
   const double rows = args.visible_pairs() * static_cast<double>(args.group()) /
@@ -76,7 +76,7 @@ Work work(const AttentionBackward::Args& args, const Context& context) {
                                                : ""};
 }
 
-/// Adds up the ranges' sums of a row of dQ, which are `pitch` elements apart, and writes it.
+/// Adds up the ranges' sums of a row of dQ, which are `pitch` elements apart, and writes the row.
 template <class T>
 void combine_row(const Gradients<T>& p, std::int64_t b, std::int64_t h, std::int64_t i,
                  const Accumulator<T>* sums, std::int64_t pitch, std::int64_t ranges) {

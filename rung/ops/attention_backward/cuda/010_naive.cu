@@ -5,9 +5,9 @@
 //          thread per (query, key) pair, then dq, dk and dv with one thread per element. The row
 //          sum of dout o is folded into each pair: dS = P sum dout (v - o).
 // Changes  Baseline.
-// Cost     8 bytes per pair are written; dS is read 2 D times, P Dv times, mostly from caches.
-//          At 4096 queries and keys they take 128 MB per head; all operands together take 8 MB at D
-//          = 64.
+// Cost     8 bytes per pair are written; dS is read 2 D times, P Dv times, mostly from caches. At
+//          4096 queries and keys P and dS take 128 MB per head; all operands together take 8 MB at
+//          D = 64.
 // Limits   f32; P and dS up to 1 GiB. Adjacent threads read rows of K that are D elements apart,
 //          uncoalesced.
 // Source   T. Dao and others, FlashAttention, 2022, section 2.2, for the products.

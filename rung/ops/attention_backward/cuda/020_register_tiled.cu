@@ -325,7 +325,8 @@ Work work(const AttentionBackward::Args& args, const Context&) {
   const auto pieces =
       static_cast<double>(ceil_div(larger(args.width(), args.value_width()), columns));
   const std::int64_t slices = ceil_div(args.width(), slice) + ceil_div(args.value_width(), slice);
-  // S and dP are made once per piece and pass; two barriers per slice, and per batch of rows.
+  // S and dP are computed once per piece and pass, with two barriers per slice and per batch of
+  // rows.
   Work work = facts_of(
       args, {.queries = tile,
              .keys = tile,

@@ -9,7 +9,8 @@
 //          registers; supports every type, stride, group count and layout.
 // Cost     24 multiply-adds per 4 loads and 6 broadcasts; x is gathered once per 512 filters. The
 //          unused columns of a partial panel are computed too.
-// Limits   None; one thread. Layers of one filter per group leave 5 of 6 rows empty.
+// Limits   None; one thread. Layers of one filter per group leave 5 of the 6 rows of a register
+//          tile empty.
 // Source   K. Chellapilla, S. Puri & P. Simard, High performance convolutional neural networks for
 //          document processing, 2006 (im2col); S. Chetlur et al., cuDNN, 2014 (its implicit form).
 #include "rung/cpu/foreach_target.hpp"

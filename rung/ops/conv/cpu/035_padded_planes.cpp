@@ -11,8 +11,8 @@
 // Cost     24 multiply-adds per 4 loads, each of two cache lines, and 6 broadcasts. Pixels are
 //          numbered through the rows of the copy, whose padding columns are computed and discarded:
 //          2 of 58 for 3 x 3 on 56 pixels, but 2 of 9 on 7.
-// Limits   The copy must hold a tap's rows: layers whose filters span millions of positions are
-//          left to direct_simd. One thread.
+// Limits   The copy must hold all rows that one row of pixels reads: layers whose filters span
+//          millions of positions are left to direct_simd. One thread.
 // Source   J. Zhang, F. Franchetti & T. Low, High performance zero-memory overhead direct
 //          convolutions, 2018.
 #include "rung/cpu/foreach_target.hpp"

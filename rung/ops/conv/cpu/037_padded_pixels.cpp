@@ -393,7 +393,7 @@ void pixels_on(const Gathered& g, Context& context, int threads) {
   HWY_DYNAMIC_DISPATCH(padded_pixels)(g, context, threads);
 }
 
-/// Returns the facts of a layer. Each run's overhead counts as four copied elements per vector of
+/// Returns the work of a layer. Each run's overhead counts as four copied elements per vector of
 /// filters.
 Work pixels_facts(const Gathered& g, int threads) {
   const std::int64_t lanes = vector_lanes(), vectors = ceil_div(g.m, lanes);

@@ -5,7 +5,7 @@
 //          filters, tiles of the image and images; each thread sums over channels and taps.
 // Changes  baseline.
 // Cost     Two loads per multiply-add: w is the same for all threads of a block, elements of x are
-//          neighbors. Each element of x is loaded C kh kw times, from the L1 cache or from memory.
+//          neighbors. Each element of x is loaded K kh kw times, from the L1 cache or from memory.
 // Limits   f32, images of two dimensions, one group; no bias, no activation.
 // Source   W. Hwu, D. Kirk & I. El Hajj, Programming Massively Parallel Processors, 4th ed., 16.4.
 #include "rung/ops/conv/shared/cuda/layer.hpp"

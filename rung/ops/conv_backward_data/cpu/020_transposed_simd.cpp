@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_data / transposed SIMD
 //
-// Idea     The gradient is a convolution of dy by filters with swapped axes of channels and
-//          filters; tap t of position i reads result (i + p - t d) / s, if that is an integer.
-//          Positions of one phase, i mod s, have the same taps, and adjacent positions read
-//          adjacent results: each phase is a layer of stride 1 with a subset of the taps, whose dx
-//          is s elements apart. conv's tiles compute it: six channels of dx by four vectors of its
-//          pixels, from padded planes of dy, gathered panels, or dy in place with channels last.
+// Idea     The gradient is a convolution of dy by w with its axes of channels and filters swapped;
+//          tap t of position i reads result (i + p - t d) / s, if that is an integer. Positions of
+//          one phase, i mod s, have the same taps, and adjacent positions read adjacent results:
+//          each phase is a layer of stride 1 with a subset of the taps, whose dx is s elements
+//          apart. conv's tiles compute it: six channels of dx by four vectors of its pixels, from
+//          padded planes of dy, gathered panels, or dy in place with channels last.
 // Changes  Against naive: 24 sums in registers; no division per term; dy is copied once per phase.
 // Cost     The only multiplied zeros are the padding's.
 // Limits   None; one thread.
@@ -87,7 +87,7 @@ void transposed_on(const ConvBackwardData::Args& args, Context& context, int thr
   });
 }
 
-/// Returns the facts of a layer. The first phase with terms represents all phases, each with the
+/// Returns the work of a layer. The first phase with terms represents all phases, each with the
 /// average number of terms.
 Work facts(const ConvBackwardData::Args& args, const Context& context, int threads) {
   conv_layer::Gathered g = conv_layer::transposed(args);

@@ -63,7 +63,7 @@ void run(const ConvBackwardData::Args& args, Context& context) {
   });
 }
 
-/// Returns the facts of a layer. A thread visits all taps, even those without a result; with
+/// Returns the work of a layer. A thread visits all taps, even those without a result; with
 /// strides, finding a tap's result takes three divisions.
 Work work(const ConvBackwardData::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_data / implicit GEMM
 //
-// Idea     The gradient is a convolution of dy by filters with swapped axes of channels and
-//          filters, so conv's tiles compute it: 64 or 128 channels of dx by as many of its pixels,
-//          dy gathered into shared memory.
+// Idea     The gradient is a convolution of dy by w with its axes of channels and filters swapped,
+//          so conv's tiles compute it: 64 or 128 channels of dx by as many of its pixels, dy
+//          gathered into shared memory.
 // Changes  Against gather: an element of dy or w is loaded once per tile, not once per
 //          multiply-add.
 // Cost     Per multiply-add 1/64 of a load of dy and of w. A strided layer is split into its

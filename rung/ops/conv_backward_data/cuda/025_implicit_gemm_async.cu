@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_data / implicit GEMM, asynchronous
 //
-// Idea     conv's rung of this name, applied to dy and to filters with swapped axes of channels and
-//          filters. A first kernel packs the filters by terms, so w need not be contiguous along
+// Idea     conv's rung of this name, applied to dy and to w with its axes of channels and filters
+//          swapped. A first kernel packs the filters by terms, so w need not be contiguous along
 //          the axis of summation.
 // Changes  Against implicit_gemm: tiles of up to 128 channels x 256 positions by cp.async, four
 //          ahead, 16 x 8 elements per thread.

@@ -296,7 +296,7 @@ Support conv_cuda::supports_data_tma(const ConvBackwardData::Args& args, const C
   return all;
 }
 
-/// Returns the facts of a layer: mirroring of the filters, the phases, and interleaving of buffers.
+/// Returns the work of a layer: mirroring of the filters, the phases, and interleaving of buffers.
 Work conv_cuda::data_tma_facts(const ConvBackwardData::Args& args, const Context& context) {
   const bool whole =
       conv_layer::phases_of(conv_layer::transposed(args)) == 1 || is_direct(args, context);

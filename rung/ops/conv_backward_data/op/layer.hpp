@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversion of conv_backward_data's arguments to a gathered layer: dy by filters with swapped axes
-// of channels and filters.
+// Conversion of conv_backward_data's arguments to a gathered layer: dy by w with its axes of
+// channels and filters swapped.
 #pragma once
 
 #include <algorithm>

@@ -9,7 +9,8 @@
 //          64 filters, dy once per 576 terms.
 // Cost     24 multiply-adds per 4 loads and 6 broadcasts, and gathering a term per pixel, one
 //          element at a time if its pixels are not contiguous (strides). With channels last a
-//          pixel's channels are copied unchanged, and the tile reads its rows by columns.
+//          pixel's channels are copied unchanged, and the tile reads the six terms of a pixel from
+//          adjacent addresses.
 // Limits   None; one thread. If dw is small, pixels are partitioned into slices, whose sums are
 //          added in order. The number of slices depends on the shape alone, so that any number of
 //          threads returns the same bits.

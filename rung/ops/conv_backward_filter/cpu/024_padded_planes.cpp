@@ -10,8 +10,8 @@
 //          in runs of rows instead of element by element. All threads.
 // Cost     24 multiply-adds per 4 loads and 6 broadcasts; x and dy are copied once per block of dw,
 //          of up to 256 filters and as many channels as sums in L2 allow.
-// Limits   The copy must hold a tap's rows, as in conv's padded_planes. Slices of bands, as in
-//          terms_by_filters.
+// Limits   The copy must hold all rows that one row of pixels reads, as in conv's padded_planes.
+//          Slices of bands, as in terms_by_filters.
 // Source   J. Zhang, F. Franchetti & T. Low, High performance zero-memory overhead direct
 //          convolutions, 2018.
 #include "rung/cpu/foreach_target.hpp"

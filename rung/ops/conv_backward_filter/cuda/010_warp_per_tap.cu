@@ -59,7 +59,7 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
   });
 }
 
-/// Returns the facts of a layer. A lane processes its results in sequence, however few taps exist.
+/// Returns the work of a layer. A lane processes its results in sequence, however few taps exist.
 Work work(const ConvBackwardFilter::Args& args, const Context&) {
   return {
       .blocks = smaller(ceil_div(args.dw.size(), threads / warp_size), max_blocks),

@@ -269,7 +269,7 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   return supports_sliced(args, shapes[1].rows);
 }
 
-/// Returns the facts of a layer. Images are padded to a multiple of eight pixels.
+/// Returns the work of a layer. Images are padded to a multiple of eight pixels.
 Work work(const ConvBackwardFilter::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
   const TileShape& shape = shapes[shape_of(args)];

@@ -8,8 +8,8 @@
 //          strip is contiguous, aligned and zero-padded: no cache-set conflicts, one page per 16
 //          rows instead of one per row, no edge handling. C is read and written once per block of
 //          k.
-// Cost     2 m n k operations. B is read once from memory and once from L2; A n / 64 times; C 2 k /
-//          kc times.
+// Cost     2 m n k operations. B is read once from memory and, packed, m / 6 times from L2; A is
+//          read n / 64 times; C is transferred 2 k / kc times.
 // Limits   f32, C = A B, contiguous rows of B and C; one thread. A is read unpacked, once per strip
 //          of B.
 // Source   K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008.

@@ -118,7 +118,7 @@ struct Taken {
 /// Dynamic schedule of rows [begin, end) over `workers` threads. Each thread begins with a fixed
 /// block, the same in all pieces of k, and takes further blocks from the shared counter. Blocks
 /// shrink toward the end to balance the load: on a 2-core Zen 5 vCPU +0 to +1 % alone (AVX2 -1 % to
-/// +1 %), at 2048 cubed 238 to 308 GFLOP/s where another program takes half of one core.
+/// +1 %), at 2048 cubed from 238 to 308 GFLOP/s where another program takes half of one core.
 struct Rows {
   std::int64_t begin, end;
   std::int64_t most;  // maximum block size
@@ -128,7 +128,7 @@ struct Rows {
 
   [[nodiscard]] Range first() const { return up_to(begin + worker * most, most); }
   /// Resets the row counter of a parity. Called by one thread, after all threads have passed a
-  /// barrier in a block of that parity.
+  /// barrier in a piece of that parity.
   void restart(int parity) const { taken.rows[parity].store(0, std::memory_order_relaxed); }
   [[nodiscard]] Range take(int parity) const {
     const std::int64_t from = begin + workers * most;
@@ -303,7 +303,7 @@ void multiply(const RowMajorProduct& call, const Kernels<T>& ks, const Blocking&
   Sums<T> sums = make_sums(call, ks, batch, staging, copied_row<T>(block.nc));
   const std::int64_t rows_at_once = staged ? block.staged_rows : call.m;
   int piece = 0;
-  int pieces_done[2] = {};  // pieces of k done: with a thread's own rows, and with shared rows
+  int pieces_done[2] = {};  // pieces of k done: [0] with own rows, [1] with shared rows
   Taken own;
   if (team.rank() == 0) taken.rows[0].store(0, std::memory_order_relaxed);
   for (std::int64_t j = 0; j < call.n; j += block.nc) {
@@ -351,9 +351,9 @@ void multiply(const RowMajorProduct& call, const Kernels<T>& ks, const Blocking&
   }
 }
 
-// Pieces of k have one length for any number of threads, because accumulators restart in each: the
-// best length for two threads (BlockLimits). The workspace stays under 32 MiB, 8 MiB of it for the
-// panels of A.
+// Accumulators restart in each piece of k, so the length of pieces affects rounding: it is the same
+// for any number of threads, and best for two (BlockLimits). The workspace stays under 32 MiB, 8
+// MiB of it for the panels of A.
 constexpr std::int64_t piece_bytes = 4096, bytes_of_a = 8 << 20;
 
 template <class T>

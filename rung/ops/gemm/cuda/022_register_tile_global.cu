@@ -7,8 +7,8 @@
 //          V x V load 2 m n k / V elements and need V^2 registers for sums.
 // Cost     k / 2 loads per element of C; no shared memory, no barrier. The columns of a thread are
 //          32 apart, so a warp still loads 32 adjacent elements of B.
-// Limits   f32. Warps share no operands: each loads its own rows of A, and all eight warps of a
-//          block load the same elements of B, from L1.
+// Limits   f32. Warps do not share loads: all eight warps of a block load the same elements of B,
+//          seven of them from L1.
 // Source   V. Volkov and J. Demmel, Benchmarking GPUs to tune dense linear algebra, 2008.
 #include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"

@@ -6,7 +6,7 @@
 //          every thread holds one element in a register.
 // Changes  against shared_tile: 16 multiply-adds need one load of B and 16 elements of A (4 loads
 //          of 16 bytes, broadcast to the warp) instead of two loads each. B bypasses shared memory,
-//          because only the threads of one column need an element.
+//          because each element is needed by only one thread of the block.
 // Cost     B is read once per 16 rows of C, from L2; A once per 128 columns.
 // Limits   L2 bandwidth: 16 rows per block re-read B too often.
 // Source   Volkov & Demmel, "Benchmarking GPUs to tune dense linear algebra", SC 2008.

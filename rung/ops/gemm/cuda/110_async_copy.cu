@@ -9,8 +9,8 @@
 //          copied 16 bytes at a time. Edges use clamped addresses instead of comparisons
 //          (detail/pipeline.hpp).
 // Cost     the same bytes; one barrier per tile.
-// Limits   shared-memory reads: the two thread rows of a warp read 8 + 128 words, where a squarer
-//          warp would read 32 + 64.
+// Limits   shared-memory reads: the 2 x 16 threads of a warp read 16 + 128 words per step; a warp
+//          of 4 x 8 threads would read 32 + 64.
 // Source   NVIDIA A100 white paper, "Asynchronous copy"; CUTLASS, "multistage" pipelines.
 #include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/async.hpp"

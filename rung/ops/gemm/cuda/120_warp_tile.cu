@@ -3,9 +3,9 @@
 //
 // Idea     a level between block and thread: each warp owns a 64 x 32 part of the 128 x 128 tile,
 //          computed by an 8 x 4 arrangement of lanes with 8 x 8 elements each.
-// Changes  against async_copy: a warp reads 64 + 32 distinct words per step instead of 8 + 128, and
-//          the fragments of the next step are read while the current ones are multiplied (two sets
-//          of registers), across tile boundaries too.
+// Changes  against async_copy: a warp reads 64 + 32 distinct words per step instead of 16 + 128,
+//          and the fragments of the next step are read while the current ones are multiplied (two
+//          sets of registers), across tile boundaries too.
 // Cost     the same bytes from global memory, less from shared memory.
 // Limits   64 multiply-adds per 4 shared loads: one instruction in sixteen does not compute.
 // Source   CUTLASS, "Efficient GEMM in CUDA": thread-block, warp and thread tiles.

@@ -6,7 +6,7 @@
 //          way to shared memory; f16 and bf16 are copied unchanged. Sums are f32.
 // Changes  against simt_top: one warp instruction performs 2048 or 4096 multiply-adds. Tiles are
 //          copied to shared memory as simply as in register_tile_2d.
-// Cost     the bytes of a 128 x 128 tile; f32 results good to about 10 bits.
+// Cost     the traffic of 128 x 128 tiles; f32 results good to about 10 bits.
 // Limits   copies: the tensor cores wait while the next tile is fetched element by element.
 // Source   CUDA C++ Programming Guide, "Warp matrix functions".
 #include <type_traits>

@@ -7,8 +7,8 @@
 // Changes  against wmma_tf32: plain 4-byte loads read the fragments, from rows of 80 bytes that put
 //          all lanes in different banks; B is stored transposed, so that its elements are adjacent
 //          along k too. Sums stay in registers until the end, at known positions.
-// Cost     the bytes of a 128 x 128 tile. A warp's 64 x 32 tile takes 24 loads per 16 mma
-//          instructions and step of 16.
+// Cost     the traffic of 128 x 128 tiles. Per 16 steps of k, a warp's 64 x 32 tile takes 24 loads
+//          and 16 mma instructions.
 // Limits   copies: the tensor cores wait while the next tile is fetched element by element. There
 //          are 1.5 times as many load instructions as mma instructions.
 // Source   PTX ISA, "Matrix fragments for mma.m16n8k16".

@@ -7,7 +7,7 @@
 //          hide the global-memory latency; one barrier per tile instead of two.
 // Cost     the same bytes; 76 KB of shared memory per block.
 // Limits   as ldmatrix: aligned rows. Padding takes shared memory that swizzling would save; warps
-//          compute only 64 x 32.
+//          of 64 x 32 load more fragments per product than warps of 64 x 64.
 // Source   CUDA C++ Programming Guide, "Asynchronous data copies"; PTX ISA, cp.async.
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/ptx/matrix.hpp"

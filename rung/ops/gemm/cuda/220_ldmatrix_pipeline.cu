@@ -5,10 +5,10 @@
 //          ldmatrix reads without bank conflicts: lines of 128 bytes whose 16-byte chunks are
 //          permuted (swizzled).
 // Changes  against async_ring: swizzled lines instead of padded ones; warps of 64 x 64, which load
-//          8 fragments per 32 products; tiles of 128 x 128 or 64 x 64, in an order that shares
-//          operands in L2; split-K where tiles are few.
-// Cost     the bytes of its tiles. A warp's 64 x 64 tile takes 8 loads per 32 products and step of
-//          16.
+//          8 fragments per 32 mma instructions; tiles of 128 x 128 or 64 x 64, in an order that
+//          shares operands in L2; split-K where tiles are few.
+// Cost     the traffic of its tiles. Per 16 steps of k, a warp's 64 x 64 tile takes 8 ldmatrix and
+//          32 mma instructions.
 // Limits   every layout, stride and alignment is supported. Unaligned lines are loaded as the
 //          aligned chunks that contain them and shifted in registers; operands without a contiguous
 //          axis are copied element by element. mma.sync reaches two thirds of Hopper's tensor-core
@@ -40,7 +40,7 @@ TensorPlan plan_of(const Gemm::Args& args, const Context& context) {
       (has_aligned_lines(args.a, 16) ? 0 : 1) + (has_aligned_lines(args.b, 16) ? 0 : 1);
   const double share = args.a.dtype == DType::f32 ? 0.65 : 1.0;
   constexpr double aligned_step = 0.42e-6;
-  constexpr double chunk_seconds = 0.8e-6;  // 8 and 4 per thread, operand and tile of k
+  constexpr double chunk_seconds = 0.8e-6;  // a thread has 8 or 4 chunks per operand and tile
   constexpr double epilogue_rate = 5.5e9;   // bytes of C per SM, aligned ...
   constexpr double strip_rate = 3.5e9;      // ... and unaligned
   const TensorTile tiles[] = {{.rows = ldmatrix_shapes[0].rows,

@@ -6,7 +6,7 @@
 //          operands from shared memory.
 // Changes  against ldmatrix_pipeline: no addresses, bounds checks or fragment loads; a warp issues
 //          8 wgmma per tile of 128 x 128 x 64, where it issued 128 mma and their fragment loads.
-// Cost     the bytes of a 128 x 128 tile; one block barrier per tile of k.
+// Cost     the traffic of 128 x 128 tiles; one block barrier per tile of k.
 // Limits   operands must suit TMA: 16-byte aligned, strides of a multiple of 16 bytes; tf32 only
 //          with k contiguous. The warps that multiply also issue the loads: they wait for the
 //          products of a tile before its stage can be refilled.

@@ -7,7 +7,7 @@
 // Changes  against wgmma_tma: products of the next tile are issued while those of the last run; no
 //          block barrier; a tile of 128 x 256, whose 256 sums per thread would not fit in one
 //          warpgroup.
-// Cost     the bytes of a 128 x 256 tile: 25 % fewer per multiply-add than with 128 x 128.
+// Cost     the traffic of 128 x 256 tiles: 25 % fewer bytes per multiply-add than with 128 x 128.
 // Limits   as wgmma_tma. The tensor cores idle while a block writes C, and in the last wave unless
 //          the tiles of C are a multiple of the SMs.
 // Source   CUTLASS, "Warp-specialized kernel design"; fast.cu.

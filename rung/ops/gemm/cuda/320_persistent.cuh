@@ -12,8 +12,8 @@
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
 constexpr int persistent_rows = 64 * consumer_groups;
-/// Returns the tile of a width: wide tiles read less per product, narrow ones fill the device if C
-/// is small.
+/// Returns the tile of `columns` columns: wide tiles read less per product, narrow ones fill the
+/// device if C is small.
 constexpr TensorTile persistent_tile(int columns, double reach) {
   return {.rows = persistent_rows,
           .columns = columns,

@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(role_threads, 1)
     });
     if (lane_of_thread() == 0) ptx::bulk_wait_read<0>();  // until its stores have read their boxes
   }
-  ptx::cluster_sync();  // the other block still writes here and releases stages
+  ptx::cluster_sync();  // the other block still accesses this one's shared memory
 }
 
 constexpr TensorTile tiles[] = {{.rows = cluster_blocks * rows,

@@ -48,7 +48,7 @@ struct StreamJob {
 };
 
 /// Computes whole tiles of C, then slices of the remaining tiles. `Blocks` is the number of blocks
-///          per cluster.
+/// per cluster.
 template <class T, int Blocks, bool KMajorA, bool KMajorB>
 __global__ void __launch_bounds__(role_threads, 1)
     gemm_stream_k(const __grid_constant__ StreamJob<T> job) {
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(role_threads, 1)
     });
     if (lane_of_thread() == 0) ptx::bulk_wait_read<0>();  // until its stores have read their boxes
   }
-  if constexpr (Blocks > 1) ptx::cluster_sync();  // the other block writes here, releases stages
+  if constexpr (Blocks > 1) ptx::cluster_sync();  // the other block still accesses this one
 }
 
 /// Kernel arguments of the second kernel.

@@ -61,6 +61,6 @@ rung_status rung_gemm_grouped(rung_context* context, const rung_gemm_problem* pr
     }
     rung::gemm_grouped(where, list, checked, pick);
   };
-  // A table's calls have at least one tensor: a placeholder that is left out.
+  // table.call() requires a tensor argument: an optional one that is absent.
   return table.call(multiply, context, options, Argument{nullptr, "nothing", true});
 }

@@ -83,13 +83,13 @@ static void multiply(rung_context* context) {
   }
   CHECK(zeros > 0);
 
-  /* Nothing to do, and no data to do it to. */
+  /* Empty tensors without data. */
   const int64_t empty_shape[2] = {0, N}, empty_a_shape[2] = {0, K};
   const rung_tensor empty_a = matrix(NULL, empty_a_shape), empty_c = matrix(NULL, empty_shape);
   CHECK(rung_gemm(context, &empty_a, &tb, &empty_c, NULL) == RUNG_OK);
 }
 
-/* A residual; factors of blocks; integers; a list. */
+/* A residual; block scales; integers; a list. */
 static void multiply_more(rung_context* context) {
   float a[M * K], b[K * N], c[M * N], residual[M * N];
   for (int i = 0; i < M * K; ++i) a[i] = (float)(i % 3) - 1;

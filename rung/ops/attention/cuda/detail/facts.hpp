@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts of kernels whose blocks own a tile of queries and loop over tiles of keys.
+// Work of kernels (rung/core/work.hpp) whose blocks own a tile of queries and loop over tiles of
+// keys.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@ inline std::string_view path_of_width(std::int64_t width) {
   return width <= 64 ? "64" : width <= 128 ? "128" : "256";
 }
 
-/// Returns the facts of `blocks` blocks, `resident` per SM, that compute `rows` rows each (padding
+/// Returns the work of `blocks` blocks, `resident` per SM, that compute `rows` rows each (padding
 /// rows included) over `tiles` tiles of `keys` keys; `width` is the columns of Q and V together.
 inline Work tile_work(double blocks, int rows, int keys, double tiles, std::int64_t width,
                       int resident, std::string_view path) {
@@ -30,9 +31,9 @@ inline Work tile_work(double blocks, int rows, int keys, double tiles, std::int6
           .path = path};
 }
 
-/// Returns the facts of blocks that each own a tile of queries of one head. Its queries together
-/// see more keys than an average query: under a causal mask half as many more as the tile has rows,
-/// with a window, which moves with the query, as many more as it has rows.
+/// Returns the work of blocks that each own a tile of queries of one head. The queries of a tile
+/// together see more keys than an average query: rows / 2 more under a causal mask, `rows` more
+/// with a window, which moves with the query.
 inline Work query_work(const Attention::Args& args, int rows, int keys, int width, int resident) {
   const auto queries = static_cast<double>(args.queries());
   const auto heads = static_cast<double>(args.batch() * args.heads());
@@ -43,8 +44,8 @@ inline Work query_work(const Attention::Args& args, int rows, int keys, int widt
                    resident, path_of_width(width));
 }
 
-/// Returns the facts of split-KV blocks: each owns a tile of stacked rows of one head of K and V
-/// and one split of the keys; a second kernel combines the splits.
+/// Returns the work of split-KV blocks: each owns a tile of stacked rows of one head of K and V and
+/// one split of the keys; a second kernel combines the splits.
 inline Work split_work(const Attention::Args& args, std::int64_t row_tiles, std::int64_t splits,
                        int rows, int keys, std::int64_t width, int resident) {
   const std::int64_t blocks = args.batch() * args.kv_heads() * row_tiles * splits;

@@ -103,7 +103,7 @@ struct Combined {
   Sum part[Warps];  // factor of each warp's weighted values
 
   /// Combines the values returned by maximum_of(warp) and sum_of(warp); `factor` scales scores to
-  /// powers of 2.
+  /// exponents of 2.
   template <class MaximumOf, class SumOf>
   __device__ __forceinline__ Combined(const MaximumOf& maximum_of, const SumOf& sum_of,
                                       Sum factor) {

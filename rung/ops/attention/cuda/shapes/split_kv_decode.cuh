@@ -142,8 +142,8 @@ struct WarpRows {
   }
 
   /// Adds keys [from, from + 16 Steps) of a stage; key `from` has index `j` in the batch element.
-  /// `factor` scales scores to powers of 2. `Masked`: some rows do not see all of these keys: a row
-  /// sees the last `window` keys before its `seen`.
+  /// `factor` scales scores to exponents of 2. `Masked`: some rows do not see all of these keys: a
+  /// row sees the last `window` keys before its `seen`.
   template <int Steps, bool Masked>
   __device__ __forceinline__ void add_keys(const Stage<T, Width>& stage, int from, std::int64_t j,
                                            float factor, std::int64_t window) {

@@ -94,9 +94,9 @@ inline std::int64_t key_rows(const AttentionBackward::Args& args) {
   return args.batch() * args.kv_heads() * args.keys();
 }
 
-/// Parameters of facts_of(): tile sizes and costs of two-pass kernels, which follow the row sums
-/// (first dk and dv by tiles of keys, then dq by tiles of queries). `width` is D + Dv as computed
-/// (padded), `operations` the operations per (query, key) pair.
+/// Parameters of facts_of(): tile sizes and costs of the two passes that run after the row sums: dk
+/// and dv by tiles of keys, then dq by tiles of queries. `width` is D + Dv as computed (padded),
+/// `operations` the operations per (query, key) pair.
 struct TwoPasses {
   int queries, keys;  // tile of the pass with keys in the outer loop
   double rounds;      // dependent barriers and loads per tile

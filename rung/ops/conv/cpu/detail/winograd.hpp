@@ -8,7 +8,7 @@
 namespace rung::conv_cpu {
 
 Support takes_winograd(const Conv::Args& args, const Context& context);
-/// Returns the facts of tiles of `tile` pixels along each axis.
+/// Returns the work of tiles of `tile` pixels along each axis.
 Work winograd_facts(const Conv::Args& args, int tile, int threads);
 
 }  // namespace rung::conv_cpu

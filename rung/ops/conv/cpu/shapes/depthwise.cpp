@@ -33,8 +33,8 @@ constexpr int lanes = static_cast<int>(hn::MaxLanes(d));
 
 // --- channels last: a vector of channels, each lane with its own weights -------------------------
 
-/// Algorithm for channels last. In is f32, f16 or bf16, accumulated in f32. No divisors, at most
-/// max_depthwise_taps taps.
+/// Algorithm for channels last. In is f32, f16 or bf16, accumulated in f32. Requires divisors of 1
+/// (SourceAxis) and at most max_depthwise_taps taps.
 template <class In>
 class ChannelVectors {
  public:
@@ -367,7 +367,7 @@ Support supports(const Conv::Args& args, const Context&) {
                                                   : unsupported("filters of up to 128 taps");
 }
 
-/// Returns the facts of the layer. In rows of vectors, elements at the edges are computed one by
+/// Returns the work of the layer. In rows of vectors, elements at the edges are computed one by
 /// one.
 Work work(const Conv::Args& args, const Context& context) {
   const conv_layer::Gathered g = conv_layer::forward(args);

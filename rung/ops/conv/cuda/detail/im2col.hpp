@@ -66,7 +66,7 @@ inline LaunchShape product_grid(const Im2colProduct& p) {
           .shared_bytes = sizeof(Strips<float, S>)};
 }
 
-/// Returns the facts of two launches per image. The matrix is written and read.
+/// Returns the work of two launches per image. The matrix is written and read.
 inline Work im2col_facts(const Conv::Args& args, const Context&) {
   using S = Im2colTile;
   const auto images = static_cast<double>(args.geometry.images);

@@ -320,7 +320,7 @@ Support supports(const Conv::Args& args, const Context& context) {
   return supported;
 }
 
-/// Returns the facts of a layer. A block loops over tiles, and its warps over groups of pixels.
+/// Returns the work of a layer. A block loops over tiles, and its warps over groups of pixels.
 Work work(const Conv::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
   const FirstTile tile = first_tile(g);

@@ -322,7 +322,7 @@ Support conv_cuda::supports_small_channels(const Conv::Args& args, const Context
   return supported;
 }
 
-/// Returns the facts of a layer. A block loops over tiles, and each of its threads over items.
+/// Returns the work of a layer. A block loops over tiles, and each of its threads over items.
 Work conv_cuda::small_channels_facts(const Conv::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
   const StagedTile tile = tile_of(g, context);

@@ -204,7 +204,7 @@ std::int64_t images_at_once(const ConvGeometry& g) {
   return clamped(max_bytes / larger(bytes_of_image(g), std::int64_t{1}), std::int64_t{1}, g.images);
 }
 
-/// Returns the facts of a layer. Transformed tiles are written and read.
+/// Returns the work of a layer. Transformed tiles are written and read.
 Work work(const Conv::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
   const std::int64_t at_once = images_at_once(g), tiles = at_once * tiles_of_image(g);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bands of pixels: a gathered layer's images are partitioned into tasks, each of whose taps are in
-// one copy that L2 holds, with the padding around it. Channels first, the copy is planes
-// (planes-inl.hpp); channels last, it is pixels (pixel_bands-inl.hpp).
+// Bands of pixels: a gathered layer's images are partitioned into bands, the tasks of threads. All
+// taps of a band are in one copy, padding included, that L2 holds. Channels first, the copy is
+// planes (planes-inl.hpp); channels last, it is pixels (pixel_bands-inl.hpp).
 #pragma once
 
 #include <algorithm>

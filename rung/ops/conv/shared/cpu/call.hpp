@@ -22,7 +22,7 @@ void direct_on(const Gathered& g, Context& context, int threads);
 void planes_on(const Gathered& g, Context& context, int threads);
 void pixels_on(const Gathered& g, Context& context, int threads);
 
-/// Returns the facts of direct_simd, padded_planes or padded_pixels: multiply-adds per pixel, in
+/// Returns the work of direct_simd, padded_planes or padded_pixels: multiply-adds per pixel, in
 /// whole tiles, and elements gathered or copied.
 Work direct_facts(const Gathered& g, int threads);
 Work planes_facts(const Gathered& g, int threads);
@@ -36,8 +36,8 @@ struct Way {
   std::string_view name;
 };
 const Way& fastest_way(const Gathered& g, const Context& context);
-/// Returns the facts of a layer's fastest kernel, without a rates key: kernels differ in their
-/// facts.
+/// Returns the work of a layer's fastest kernel, without a rates key: the same rates serve all
+/// kernels, which differ in their work.
 inline Work fastest_facts(const Gathered& g, const Context& context, int threads) {
   Work work = fastest_way(g, context).facts(g, threads);
   work.path = "";
@@ -50,7 +50,7 @@ inline double wide_of(const Gathered& g) { return g.dtype == DType::f64 ? 2 : 1;
 /// Returns the number of f32 elements of a vector.
 inline std::int64_t vector_lanes() { return cpu::isa() == cpu::Isa::avx512 ? 16 : 8; }
 
-/// Returns the facts of a kernel with `products` multiply-adds per pixel, in whole tiles, and
+/// Returns the work of a kernel with `products` multiply-adds per pixel, in whole tiles, and
 /// `gathered` elements gathered or copied for them.
 inline Work pixel_facts(const Gathered& g, Amount products, Amount gathered, int threads) {
   const auto pixels = static_cast<double>(g.groups * g.pixels());
@@ -85,7 +85,7 @@ inline bool channels_are_columns(const Gathered& g) {
   return g.y_strides[1] == 1 && g.m >= enough_channels;
 }
 
-/// Interface of the rung depthwise: its kernel for vectors of channels, and its facts. The kernel
+/// Interface of the rung depthwise: its kernel for vectors of channels, and its work. The kernel
 /// requires one filter per channel and contiguous channels; a strided gradient is first split into
 /// phases.
 inline constexpr std::int64_t max_depthwise_taps = 128;  // limit of arrays on the stack

@@ -46,7 +46,7 @@ inline bool reads_rows_in_place(const Gathered& g) {
          g.q <= max_channels_read && (g.dtype == DType::f32 || g.dtype == DType::f64);
 }
 
-/// Returns the facts of a pointwise layer. Copied positions fill whole strips.
+/// Returns the work of a pointwise layer. Copied positions fill whole strips.
 inline Work pointwise_facts(const Gathered& g, int threads) {
   constexpr std::int64_t strip = 32, rows_of_tile = 6;
   const bool rows = pixels_are_rows(g), whole = rows || reads_in_place(g) || reads_rows_in_place(g);

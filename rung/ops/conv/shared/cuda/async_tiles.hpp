@@ -251,7 +251,7 @@ inline std::size_t packed_bytes(const Gathered& g) {
   return static_cast<std::size_t>(bytes.product());
 }
 
-/// Returns the facts of layers that one launch computes in tiles of one shape, after a launch that
+/// Returns the work of layers that one launch computes in tiles of one shape, after a launch that
 /// packs filters.
 inline Work async_facts(std::span<const Gathered> layers, const Cost& cost, int index) {
   constexpr std::string_view paths[] = {"128x256", "64x256", "64x128", "64x64"};

@@ -30,9 +30,9 @@ __device__ __forceinline__ GatheredPixel gathered_pixel(const Gathered& g, std::
   return made;
 }
 
-/// Returns the decoded term `index`: its offset from a pixel's, and its position in w; no_entry
-/// from `end` on. Channels are innermost or taps are, to match x's contiguous axis. With channels
-/// innermost, Together channels are one term.
+/// Returns the decoded term `index`: its offset from a pixel's first tap, and its position in w;
+/// no_entry from `end` on. Channels are innermost or taps are, to match x's contiguous axis. With
+/// channels innermost, Together channels are one term.
 template <bool ChannelsInnermost, int Together = 1>
 __device__ __forceinline__ Entry gathered_term(const Gathered& g, std::int64_t index,
                                                std::int64_t end) {

@@ -63,7 +63,7 @@ void map_result(gemm_cuda::TensorJob<T>& job) {
   }
 }
 
-/// Returns the facts of a product of `outputs` elements by persistent blocks, one per SM. A tile is
+/// Returns the work of a product of `outputs` elements by persistent blocks, one per SM. A tile is
 /// split into `slices` work items; each group takes one launch.
 inline Work persistent_facts(const Cost& cost, const gemm_cuda::TensorTile& tile,
                              std::int64_t tiles, std::int64_t k_tiles, std::int64_t depth,

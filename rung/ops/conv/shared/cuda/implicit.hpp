@@ -41,7 +41,7 @@ void with_tile(const Gathered& g, F&& f) {
   return shaped.template operator()<64, 64, 16>();
 }
 
-/// Returns the facts of a layer in tiles of tile_size(), whose phases have `terms` terms on
+/// Returns the work of a layer in tiles of tile_size(), whose phases have `terms` terms on
 /// average.
 inline Work implicit_facts(const Gathered& g, const Cost& cost, Amount terms) {
   const TileSize size = tile_size(g);

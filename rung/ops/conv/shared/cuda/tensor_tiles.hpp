@@ -83,7 +83,7 @@ inline Support supports_tensor_tiles(const Gathered& g) {
 inline TermSlices tensor_slices(const Gathered& g) {
   return slices_of(g, tiles_of(g, tile_filters, tile_pixels), tile_terms);
 }
-/// Returns the facts of a layer in tiles of tile_filters x tile_pixels.
+/// Returns the work of a layer in tiles of tile_filters x tile_pixels.
 inline Work tensor_facts(const Gathered& g, const Cost& cost, Amount terms) {
   const TermSlices slices = tensor_slices(g);
   return tile_facts(cost,

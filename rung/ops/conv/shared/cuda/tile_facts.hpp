@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts of the kernels that compute a layer, or a gradient, as products of tiles: one block per
-// tile and slice of its terms, which loops over strips of terms.
+// Work (rung/core/work.hpp) of the kernels that compute a layer, or a gradient, as products of
+// tiles: one block per tile and slice of its terms, which loops over strips of terms.
 #pragma once
 
 #include <cmath>
@@ -19,7 +19,7 @@ struct Tiling {
   double sums = 0;  // bytes per slice, which another launch adds
 };
 
-/// Returns the facts of a product with `terms` terms per element, on average.
+/// Returns the work of a product with `terms` terms per element, on average.
 inline Work tile_facts(const Cost& cost, const Tiling& t, Amount terms, int resident,
                        std::string_view path = "") {
   const auto slices = static_cast<double>(t.slices);
@@ -41,12 +41,12 @@ inline std::string_view tile_path(DType type, bool few, bool nhwc) {
   return nhwc ? "nhwc" : "";
 }
 
-/// Returns the facts of blocks of 256 threads, each of which issues `loads` loads in sequence.
+/// Returns the work of blocks of 256 threads, each of which issues `loads` loads in sequence.
 inline Work block_facts(const LaunchExtent& grid, Amount loads) {
   return {.blocks = grid.x * grid.y * grid.z, .resident = 8, .rounds = loads};
 }
 
-/// Returns the facts of two kernels in sequence, with the second's number of blocks.
+/// Returns the work of two kernels in sequence, with the second's number of blocks.
 inline Work in_turn(const Work& before, Work next) {
   next.operations = before.operations + next.operations;
   next.launches = before.launches + next.launches;

@@ -76,8 +76,8 @@ class Layer {
     if (x.empty() || w.empty() || y.empty()) return unsupported("nothing to do");
     if (cudnn::type_of(shape.dtype) < 0) return unsupported("f32, f64, f16, bf16");
     if (!is_dense(w, shape.channels_last)) return unsupported("contiguous filters");
-    // cuDNN 9.19: CUDNN_STATUS_BAD_PARAM from an algorithm that its heuristics return, and filter
-    // gradients accumulated in f16.
+    // Two defects of cuDNN 9.19: an algorithm that its heuristics return fails with
+    // CUDNN_STATUS_BAD_PARAM, and filter gradients are accumulated in f16.
     if (shape.dtype == DType::f16 && shape.channels_last && shape.groups > 1 &&
         shape.filter[1] == 1) {
       return unsupported("no depthwise layers of f16 with channels last");

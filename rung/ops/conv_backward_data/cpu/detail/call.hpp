@@ -9,7 +9,7 @@ namespace rung::conv_backward_data_cpu {
 
 /// Computes dx by transposed_simd's kernels for this machine's instruction set.
 void transposed_on(const ConvBackwardData::Args& args, Context& context, int threads);
-/// Returns the facts of transposed_simd on `threads` threads.
+/// Returns the work of transposed_simd on `threads` threads.
 Work facts(const ConvBackwardData::Args& args, const Context& context, int threads);
 
 }  // namespace rung::conv_backward_data_cpu

@@ -75,7 +75,7 @@ Support supports_phases(const ConvBackwardData::Args& args, Supports&& supports)
   return all;
 }
 
-/// Returns the facts of all phases in sequence; facts(layer) returns the facts of one phase with
+/// Returns the work of all phases in sequence; facts(layer) returns the work of one phase with
 /// terms.
 template <class F>
 Work phases_facts(const ConvBackwardData::Args& args, F&& facts) {

@@ -29,9 +29,9 @@ constexpr std::int64_t max_extent = 1 << 12;  // of filters and strides: prevent
 
 /// Tile of dx that a block computes, and its staged part of dy.
 ///
-/// Row h of dx is row u = h + padding of the padded image, and tap t of row o of dy is at u =
-/// stride o + t. Columns likewise, but `shift` empty slots in front of a row's taps align the
-/// thread's first column with a cell: slot = tap + shift.
+/// Row h of dx is row u = h + padding of the padded image; row o of dy contributes, by tap t, to
+/// row u = stride o + t. Columns likewise, but `shift` empty slots in front of a row's taps
+/// align the thread's first column with a cell: slot = tap + shift.
 struct DxTile {
   int across, down;   // threads of a block
   int taps, windows;  // taps per phase and window; windows per row of taps
@@ -282,7 +282,7 @@ Support supports(const ConvBackwardData::Args& args, const Context& context) {
   return blocks_of(g, tile_of(g)) <= 0x7fffffff ? supported : unsupported("up to 2^31 - 1 tiles");
 }
 
-/// Returns the facts of a layer: a block loops over chunks of filters, which it loads and
+/// Returns the work of a layer: a block loops over chunks of filters, which it loads and
 /// multiplies.
 Work work(const ConvBackwardData::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;

@@ -14,7 +14,7 @@ namespace rung::conv_backward_filter_cpu {
 
 /// Computes dw by terms_by_filters' kernels for this machine's instruction set.
 void terms_by_filters_on(const ConvBackwardFilter::Args& args, Context& context, int threads);
-/// Returns the facts of terms_by_filters; threads_of(): the number of threads that suit a layer, in
+/// Returns the work of terms_by_filters; threads_of(): the number of threads that suit a layer, in
 /// all rungs.
 Work facts(const ConvBackwardFilter::Args& args, int threads);
 int threads_of(const ConvBackwardFilter::Args& args, const Context& context);

@@ -142,7 +142,7 @@ inline std::int64_t tiles_of(const ConvBackwardFilter::Args& args, std::int64_t 
 inline std::int64_t pixels_of(const ConvBackwardFilter::Args& args) {
   return args.geometry.images * args.geometry.results();
 }
-/// Returns the facts of dw in tiles of rows x columns, which multiply `pixels` pixels, `depth` at a
+/// Returns the work of dw in tiles of rows x columns, which multiply `pixels` pixels, `depth` at a
 /// time; a second launch adds the slices. The slices fill the GPU, so a block's strips count as
 /// steps.
 inline Work sliced_facts(const ConvBackwardFilter::Args& args, int rows, int columns, int depth,
@@ -157,7 +157,7 @@ inline Work sliced_facts(const ConvBackwardFilter::Args& args, int rows, int col
   std::swap(work.rounds, work.steps);
   return work;
 }
-/// Returns the facts of dw in `parts` parts times `slices` slices, whose blocks process `threads`
+/// Returns the work of dw in `parts` parts times `slices` slices, whose blocks process `threads`
 /// pixels at a time with all taps in registers; a second launch adds the slices.
 inline Work register_facts(const ConvBackwardFilter::Args& args, std::int64_t parts,
                            std::int64_t slices, std::int64_t threads) {

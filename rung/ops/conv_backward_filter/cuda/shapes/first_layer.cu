@@ -256,7 +256,7 @@ Support supports_layer(const ConvBackwardFilter::Args& args, const Context& cont
   return supports_sliced(args, larger(g.filters, std::int64_t{1}));
 }
 
-/// Returns the facts of a layer. The slices fill the GPU, so a block's tiles count as steps.
+/// Returns the work of a layer. The slices fill the GPU, so a block's tiles count as steps.
 Work work_of_layer(const ConvBackwardFilter::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
   const PixelTile tile = pixel_tile(g);

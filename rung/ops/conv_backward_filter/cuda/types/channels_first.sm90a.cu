@@ -6,7 +6,7 @@
 //          caller's layout.
 // Changes  Against implicit_gemm: tensor cores. Against implicit_gemm_tma: x, dy and dw of any
 //          strides.
-// Cost     x, dy and dw are read and written once more; four launches, one more if pixels are
+// Cost     x, dy and dw are read and written once more; four launches in all, five if pixels are
 //          sliced.
 // Limits   f16 and bf16, two dimensions at most; otherwise those of implicit_gemm_tma. Few channels
 //          leave its tiles of 128 filters by 64 channels mostly empty.

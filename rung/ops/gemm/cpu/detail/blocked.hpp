@@ -97,8 +97,8 @@ struct Blocking {
 // L2 cache lose 3 % against a quarter (B and C pass through L2 as well). 8 MiB of B instead of 4,
 // so that A is packed fewer times, gain 2 %, 6 MiB gain 0 to 2 %, 12 and 16 MiB lose up to 6 %.
 // Where tiles prefetch their lines (2-core Emerald Rapids vCPU, L2 of 2 MiB) 1024 of k at a time is
-// best with one thread, too: f32 2048 cubed 160 GFLOP/s, with 2048 of k 157; f64 79 and 73. A of
-// 560 KiB: the same.
+// best with one thread, too: f32 2048 cubed 160 GFLOP/s, with 2048 of k 157; f64 79 and 73. Blocks
+// of A of 560 KiB are as fast.
 struct BlockLimits {
   std::int64_t k_bytes = 8192;       // per row of A
   std::int64_t a_bytes = 288 << 10;  // per block of A, for a 1 MiB L2 cache
@@ -107,12 +107,12 @@ struct BlockLimits {
 };
 
 // A strip of B is read from L3 once per block of A. If other programs keep L3 busy, larger blocks
-// of A pay, with pieces of k short enough to fit them in L2. Measured on a 2-core Zen 4 vCPU
-// (L2 of 1 MiB), alternately, 1024 of k and 576 KiB of A against the limits above: f32 1024, 2048
-// and 4096 cubed +1 %, +5 % to +8 %, +3 % with one thread, -2 % to +2 % with two; f64 2048 cubed +5
-// %, with two threads 0; AVX2 (against 768 of k and 144 KiB of A) +4 %, +4 % to +6 %, +1 %, with
-// two threads +2 %, 0, -3 % to +7 %. 512 and 768 of k, and 400 to 700 KiB of A, are as good within
-// 2 %, each the worst somewhere. Not tried on other CPUs.
+// of A pay, with pieces of k short enough to fit them in L2. Measured on a 2-core Zen 4 vCPU (L2 of
+// 1 MiB), alternately, 1024 of k and 576 KiB of A against the limits above: f32 1024, 2048 and 4096
+// cubed +1 %, +5 % to +8 %, +3 % with one thread, -2 % to +2 % with two; f64 2048 cubed +5 %, with
+// two threads 0; AVX2 (against 768 of k and 144 KiB of A) +4 %, +4 % to +6 %, +1 %, with two
+// threads +2 %, 0, -3 % to +7 %. 512 and 768 of k, and 400 to 700 KiB of A, are as good within 2 %;
+// each is the slowest for some shape. Not tried on other CPUs.
 inline BlockLimits block_limits() {
   static const BlockLimits known = [] {
     BlockLimits limits;

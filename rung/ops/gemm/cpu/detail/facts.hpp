@@ -20,8 +20,8 @@ inline int lanes_of(const RowMajorProduct& call) {
 }
 inline int columns_of_tile(const RowMajorProduct& call) { return 2 * lanes_of(call); }
 
-/// Returns the thread count that amortizes starting and joining a team, some thousand cycles: more
-/// than one from two products of 64^3 on.
+/// Returns the thread count that amortizes starting and joining a team, some thousand cycles: with
+/// AVX-512, two threads from two products of 64^3 on.
 inline int threads_worth(const RowMajorProduct& call, int available) {
   constexpr double cycles_a_thread = 8000;
   const double cycles = static_cast<double>(call.batch) * static_cast<double>(call.m) *

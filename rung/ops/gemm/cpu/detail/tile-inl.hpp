@@ -147,9 +147,9 @@ struct BackgroundPacking {
       }
       // L2 evicts some of these lines, more of them when other cores are busy: all lines of the row
       // four ahead are prefetched again, including those shared with other strips (same CPU, busy:
-      // 1000 cubed +11 %; with the first line alone or without it, +2 to +3 %; 1024 cubed, whose
-      // rows begin on line boundaries, +1 %). Two and eight rows ahead do as well; without the
-      // first prefetch, 2048 cubed is 2 % slower.
+      // 1000 cubed +11 %; with only the first line of the row, or all but the first, +2 to +3 %;
+      // 1024 cubed, whose rows begin on line boundaries, +1 %). Two and eight rows ahead do as
+      // well; without the first prefetch, 2048 cubed is 2 % slower.
       constexpr int rows_ahead = 4;
       const T* soon = left.row_from + rows_ahead * left.row_step;
 #pragma GCC unroll 4

@@ -7,7 +7,8 @@
 //          times a vector deinterleaves its rows on loading.
 // Changes  against gemv: several rows share the loads of B. Against packed_simd and small: neither
 //          operand is packed, which would gather columns one element at a time.
-// Cost     8 loads for 16 vector multiply-adds; about 45 instructions per 16 elements of C.
+// Cost     8 loads for 16 vector multiply-adds; about 45 instructions combine the lanes of 16
+//          elements of C.
 // Limits   rows of A contiguous; columns of B contiguous, or up to 16 columns that are copied
 //          first; at most 16 rows or columns in C.
 #include "rung/cpu/foreach_target.hpp"

@@ -24,8 +24,9 @@
 #define RUNG_OPS_GEMM_CPU_75_PANEL
 namespace rung::gemm_cpu {
 namespace {
-/// Arguments of a tile whose rows of A are streamed once, and of its prefetches: per 64 bytes of T
-/// along k, `bytes` of each row, from `fetch` on, then from `later` on.
+/// Arguments of a tile whose rows of A are streamed once. Every 64 bytes of a row, the tile
+/// prefetches one line per row; the address starts at `fetch`, or at `later` once k reaches `turn`,
+/// and advances by `bytes`.
 template <class T>
 struct Panel {
   TileArgs<T> tile;

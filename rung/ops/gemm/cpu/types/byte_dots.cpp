@@ -279,7 +279,7 @@ Support supports(const Gemm::Args& args, const Context&) {
 
 void run(const Gemm::Args& args, Context& context) {
   const Product product(args);
-  // Equal parts per thread, but no fewer rows than share the copy of a column.
+  // Equal parts per thread, of at least `side` rows, which share the loads of a column.
   const int available = threads_of(product, context.threads());
   const std::int64_t of_each = ceil_div<std::int64_t>(product.rows, available);
   const std::int64_t step =

@@ -210,8 +210,8 @@ Support supports(const Gemm::Args& args, const Context&) {
 Work work(const Gemm::Args& args, const Context& context) {
   const auto batch = static_cast<double>(args.batch()), m = static_cast<double>(args.m());
   const auto n = static_cast<double>(args.n()), k = static_cast<double>(args.k());
-  // Decoding an element of A and starting a loop cost once per up to 256 columns; the panel of B is
-  // stored along its rows or across them, where each element is on another page.
+  // Steps: an element of A is decoded, and a loop started, once per up to 256 columns. Paths: the
+  // panel of B is stored along its rows, or across them, where each element is on another page.
   const bool along_k = args.b.strides[1] == 1;
   const bool is_thin = args.n() <= thin || (along_k && args.m() <= thin);
   const double down = std::ceil(m / tile_rows), along = std::ceil(n / tile_columns);

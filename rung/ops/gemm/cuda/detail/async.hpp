@@ -57,14 +57,14 @@ inline const char* copies_path(const Gemm::Args& args) {
 /// Returns the seconds of a tile's kernel with wide copies, at a share `peak` of the cores' rate,
 /// without the combination of slices:
 ///
-///   launch + max(compute, memory) + start + C by single elements
+///   launch + max(compute, memory) + start + stores
 ///
 /// compute    of the SM with the most blocks: with 133 tiles on 132 SMs, one works twice as long as
 ///            it would with 132. Fewer blocks than an SM has room for hide less latency
 /// start      the first tile's latency, and a tile's epilogue: 6.6 to 7.5 us in all for the
 ///            smallest products on an H100
-/// C          four adjacent elements per store if there is no epilogue and rows are aligned; else
-///            a 32-byte sector per element in L2, at 1.5 times memory bandwidth
+/// stores     0 if four adjacent elements are stored at a time, without an epilogue and to aligned
+///            rows; else a 32-byte sector per element in L2, at 1.5 times memory bandwidth
 inline double tile_seconds(const TileShape& tile, double peak, const Gemm::Args& args,
                            const Context& context, std::int64_t slices = 1) {
   constexpr double start = 2e-6;

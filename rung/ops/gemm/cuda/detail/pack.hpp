@@ -35,7 +35,8 @@ __device__ __forceinline__ RawPack<T, N> load_line(const T* line, std::int64_t s
 
 /// Copies `from` (matrices x lines x along, any strides) to zero-padded lines of packed_pitch()
 /// elements at `to`, and returns the view of the copy. `to` must be large enough and aligned to 16
-/// bytes. One launch, at 0.4 (bytes) to 0.6 of an H100's memory bandwidth. T: u8, f16, bf16 or f32.
+/// bytes. One launch, at 0.4 (8-bit types) to 0.6 of an H100's memory bandwidth. T: u8, f16, bf16
+/// or f32.
 template <class T>
 View<const T, 3> pack(Context& context, const View<const T, 3>& from, T* to);
 

@@ -33,8 +33,8 @@ struct FewShape {
   static constexpr int ks = elements / columns;
   static constexpr int k_lanes = Wide ? (KMajor ? 8 : 4) : KMajor ? 32 : 1;  // lanes along k
   static constexpr int column_lanes = warp_size / k_lanes;
-  // A line along k is read as well by fewer columns per block, with more lanes per line; with more
-  // rows, each block reads more of A for them.
+  // Along k, fewer columns per block with more lanes per line read B as fast. With more rows, fewer
+  // columns per block would read A too often.
   static constexpr int k_warps = !KMajor ? 8 : Wide ? 4 : Rows <= 4 ? 2 : 1;
   static constexpr int column_warps = few_threads / warp_size / k_warps;
   static constexpr int step = k_warps * k_lanes * ks;                  // k per block
@@ -136,8 +136,8 @@ struct FewElements {
   }
 
  private:
-  // raw[i] holds the packs of a line, line after line: the step of k and column of its first
-  // element.
+  // raw holds the packs line after line; these return the step of k and the column of the first
+  // element of raw[i].
   static constexpr int per_line = (KMajor ? Shape::ks : Shape::columns) / size;
   static constexpr __device__ int k_of(int i) {
     return KMajor ? i % per_line * size : i / per_line;

@@ -42,7 +42,7 @@ struct SmallPlan {
   // Operands, or C, of adjacent products form one array without gaps.
   bool flat_a = false, flat_b = false, flat_c = false;
   std::int64_t shared_bytes = 0;
-  double resident = 1, rounds = 0, issued = 0;  // blocks per SM; per block
+  double resident = 1, rounds = 0, issued = 0;  // blocks per SM; per block: rounds, cycles
   double seconds = 0;
 };
 

@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(role_threads, 1)
     });
     if (lane_of_thread() == 0) ptx::bulk_wait_read<0>();  // until its stores have read their boxes
   }
-  if constexpr (Blocks > 1) ptx::cluster_sync();  // the other block writes here and releases stages
+  if constexpr (Blocks > 1) ptx::cluster_sync();  // the other block still accesses this one
 }
 
 Support supports(const Gemm::Args& args, const Context& context) {

@@ -10,7 +10,7 @@
 //          instruction's registers is free as long as operand and C agree: a lane holds two
 //          adjacent rows of A, or columns of B, which one load fetches if they are contiguous; four
 //          of its sums are then adjacent in C.
-// Cost     A and B once per 128 or 64 (64 or 32) columns or rows of C. A warp's 64 x 32 tile of C
+// Cost     A once per 64 or 32 columns of C, B once per 128 or 64 rows. A warp's 64 x 32 tile of C
 //          reads 3 KiB of shared memory per four steps of k, in a quarter of the time of its 16
 //          instructions.
 // Limits   the tensor cores' f64 throughput.
@@ -46,8 +46,9 @@ constexpr F64Shape f64_shapes[] = {
     {128, 64, 64, 32, 2, 0.85}, {64, 64, 32, 32, 3, 0.75}, {64, 32, 32, 16, 4, 0.6}};
 
 /// Tile of an operand: lines of 16 steps of k, or of `Outer` elements along the axis shared with C.
-/// Groups of four are swizzled such that the lanes of a shared-memory phase hit all banks: along k,
-/// 16 lanes on four k of every other line; else eight lanes on two pairs of four k.
+/// Groups of four are swizzled such that the lanes of a shared-memory phase hit all banks: with
+/// lines along k, 16 lanes read four k of each of four lines; else eight lanes read two pairs at
+/// each of four k.
 template <int Outer, bool KMajor>
 struct F64Tile {
   static constexpr int line = KMajor ? steps : Outer;
@@ -77,7 +78,7 @@ class F64Copy {
   const double* from_;  // next source address of this thread
   std::int64_t apart_;
   std::int64_t tile_apart_;  // from the last element of a tile to the first of the next
-  int outer_left_;           // elements or lines left from its first one on
+  int outer_left_;           // elements along outer from from_ on, within the tile
 
   static __device__ int line() { return static_cast<int>(threadIdx.x) / per_line; }
   static __device__ int along() { return static_cast<int>(threadIdx.x) % per_line * Size; }

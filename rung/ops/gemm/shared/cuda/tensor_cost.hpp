@@ -10,11 +10,10 @@
 // memory     compulsory bytes; persistent blocks, one per SM, reach slightly less bandwidth
 // waves      ceil(tiles * slices / SMs), the tiles of the busiest SM; a round is as many tiles as
 //            all SMs hold at a time
-// multiply   2 rows columns depth at an SM's fraction of the tensor-core peak, times the tile's
+// multiply   2 rows columns depth at one SM's share of the tensor-core peak, times the tile's
 //            efficiency
-// L2         the tile's strips of A and B at an SM's fraction of L2's rate; a cluster reads one
-//            strip once. Lines that do not begin at multiples of 128 bytes need 1.5 times as many
-//            sectors
+// L2         the tile's strips of A and B at one SM's share of L2's rate; a cluster reads one strip
+//            once. Lines that do not begin at multiples of 128 bytes need 1.5 times as many sectors
 // slices     of k, if C has fewer tiles than there are SMs: partial sums go to L2 and back, and a
 //            second kernel adds them
 //
