@@ -127,7 +127,8 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
 
     layout.ring_v.await_full(at);
     if (first + shape.keys > work.length && work.length < job.keys()) {
-      // Keys past the end of this sequence have P = 0, but V may hold NaN there, and 0 NaN is NaN.
+      // Keys past the end of this sequence have P = 0, but V may hold NaN there, and 0 * NaN is
+      // NaN.
       TileK::clear_rows(layout.v[at.stage], work.length - first, thread, warpgroup * shape.groups);
       ptx::fence_async_proxy();
       ptx::barrier_sync(1, warpgroup * shape.groups);

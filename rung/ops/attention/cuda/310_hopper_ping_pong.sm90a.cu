@@ -228,7 +228,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
       layout.ring_v.await_full(at_v);
       const int first_key = work.first_key + (tiles - 1) * shape.keys;
       if (first_key + shape.keys > work.length && work.length < job.keys()) {
-        // V may hold NaN past the end of this sequence, and 0 NaN is NaN.
+        // V may hold NaN past the end of this sequence, and 0 * NaN is NaN.
         TileK::clear_rows(layout.v[at_v.stage], work.length - first_key, thread, consumers);
         ptx::fence_async_proxy();
         ptx::barrier_sync(Turns<shape.groups>::free_barrier, consumers);

@@ -93,7 +93,8 @@ Tolerance Conv::tolerance(const Args& args, const RungInfo& rung, Values values)
     tolerance.magnitude = (static_cast<double>(args.geometry.group_channels()) + 24) * unit * 3000;
   }
   if (rung.name == "f16_arithmetic") {
-    // A chain of eight multiply-adds, each rounded to f16, or to a multiple of the smallest f16.
+    // A chain of eight multiply-adds, each rounded to f16 or, if subnormal, to a multiple of the
+    // smallest f16.
     if (values != Values::integers) tolerance.magnitude += 8 * epsilon(DType::f16) / 2 * 1.01;
     tolerance.absolute += (terms + 1) * 0x1p-25;
   }

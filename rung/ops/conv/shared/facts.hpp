@@ -25,8 +25,8 @@ inline std::string grouped(std::int64_t count) {
   return text;
 }
 
-/// Returns the lines of facts. Tensor `made` is written, each of its elements a sum; the other two
-/// are read.
+/// Returns the lines that `rung explain` prints. Of the three tensors, number `made` is written and
+/// each of its elements is a sum; the other two are read.
 inline std::vector<std::string> layer_facts(const Problem& problem, const conv_text::Shapes& shapes,
                                             const char* const (&names)[3], int made) {
   const Extents* const extents[] = {&shapes.x, &shapes.w, &shapes.y};
@@ -59,7 +59,7 @@ inline std::vector<std::string> layer_facts(const Problem& problem, const conv_t
   return facts;
 }
 
-/// Returns the lines of facts of a problem of an operator whose options are Options.
+/// Returns layer_facts() of a problem; Options is the type of the operator's options.
 template <class Options>
 std::vector<std::string> facts_of(std::string_view op, const Problem& problem,
                                   const char* const (&names)[3], int made) {

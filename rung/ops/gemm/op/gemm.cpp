@@ -84,7 +84,7 @@ std::string other_transposes(const Given& a, const Given& b, const Given& c) {
   return "";
 }
 
-/// Throws unless m, n and k are equal in the two operands that have each.
+/// Throws unless the two operands that share an extent (m, n or k) agree on it.
 void require_equal_extents(const Given& a, const Given& b, const Given& c) {
   const auto require_equal = [&](const char* extent, const Given& one, int one_axis,
                                  const Given& other, int other_axis) {

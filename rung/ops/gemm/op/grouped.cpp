@@ -70,8 +70,8 @@ void require_apart(std::span<const GemmProblem> problems) {
   }
   std::sort(uses.begin(), uses.end(),
             [](const Use& x, const Use& y) { return x.range.begin < y.range.begin; });
-  // Two of the ranges that begin earlier: the one with the largest end, and the one with the
-  // largest end that belongs to another product.
+  // Two of the ranges that begin earlier: `one` has the largest end; `other` has the largest end
+  // among the products other than the product of `one`.
   struct Furthest {
     Use one{}, other{};
     void add(const Use& use) {

@@ -77,7 +77,7 @@ TEST(GemmBatches, ExactProductsOnTensorCores) {
   EXPECT_EQ(run_case(context, larger, draw.engine, taken, rungs), 0);
 }
 
-/// C as large as a block can compute, and a k that exceeds its shared memory.
+/// C as large as a block can compute, and a k whose operands exceed a block's shared memory.
 TEST(GemmBatches, ExactProductsOfLargeTilesAndOfLongK) {
   Context context = Context::on(Backend::simt);
   std::mt19937 engine(22);

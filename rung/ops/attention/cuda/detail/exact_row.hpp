@@ -70,7 +70,8 @@ __device__ __forceinline__ void exact_row(const QueryJob<T>& job, int batch, int
 
 /// Recomputes those of a warp's 16 rows whose results are not finite; `check`, for a lane's two
 /// rows, is NaN if a value is infinite or NaN. Calls put(row, column, value) for each recomputed
-/// row. Does nothing unless causal: values past the last key were zeros.
+/// row. Does nothing unless causal: without the mask, only values past the last key are hidden, and
+/// these were replaced by zeros.
 template <int Width, class T, class Put>
 __device__ __forceinline__ void repair_rows(const QueryJob<T>& job, const BlockQueries& work,
                                             int first, const float (&check)[2], const Put& put) {

@@ -147,7 +147,7 @@ Work packed_work(const RowMajorProduct& call, const Kernels<T>& ks, std::int64_t
   const double m = static_cast<double>(call.m), n = static_cast<double>(call.n);
   const double k = static_cast<double>(call.depth()), batch = static_cast<double>(call.batch);
   const double pieces = std::max(1.0, std::ceil(k * sizeof(T) / static_cast<double>(k_bytes)));
-  // Threads share the tiles of one matrix unless there are at least as many matrices.
+  // Threads share the tiles of one matrix unless there are at least as many matrices as threads.
   const double tiles = std::ceil(m / ks.tile_rows) * std::ceil(n / ks.tile_columns());
   const bool each = batch >= threads;
   const double share = (each ? batch : tiles) / threads;

@@ -27,9 +27,9 @@ struct TileFacts {
   bool stays = false;                             // persistent blocks
 };
 
-/// Returns the work of a tiled kernel. Operations are those of the SM with the most tiles, times
-/// all SMs, padding included. Tensor cores process half as many operands of twice the size in the
-/// same time.
+/// Returns the work of a tiled kernel. Operations are those of the SM with the most tiles times the
+/// number of SMs, padding included. Tensor cores process half as many operands of twice the size in
+/// the same time.
 inline Work tile_work(const Gemm::Args& args, const Context& context, const TileFacts& tile,
                       bool tensor_cores = false) {
   const auto sms = static_cast<double>(context.info().sms / tile.cluster);
