@@ -40,7 +40,7 @@
 //            e       = u ((D + 8) scale sum |q k| + 8 |lse| + 4 |s - lse| + 8)
 //            E(p)    = p (exp(e) - 1)
 //            E(ds)   = (E(p) + 4 u p) |ds / p| + p exp(e) (Dv + 8) u (sum |dout v| + sum |dout o|)
-//            |error of dq| <= scale sum (E(ds) + ((2 n + 40) u + r) |ds|) |k|, dk alike with |q|,
+//            |error of dq| <= scale sum (E(ds) + ((2 n + 40) u + r) |ds|) |k|, with |q| for dk,
 //            |error of dv| <= sum (E(p) + ((2 n + 40) u + r) p) |dout|,
 //          plus one rounding to the result's type; what underflows counts as zero.
 // Repeats  the same bits from run to run and for any number of threads: no floating-point atomics.

@@ -16,8 +16,8 @@
 //          refused.
 // Accuracy |error| <= (n + 3) u sum |dy x|, n the number of results of all images per filter, u the
 //          unit roundoff of the arithmetic, plus one rounding to dw's type; twice that where tensor
-//          cores add. Sums are split into slices, which in practice replaces n by n / slices +
-//          slices.
+//          cores add. Sums are split into slices, so that in practice n becomes
+//          n / slices + slices.
 // NaN      NaN and infinities of x spread to the taps that read them, and no further. Padding is
 //          multiplied as zeros or skipped: a tap that reads padding for an infinite dy may or may
 //          not be NaN.

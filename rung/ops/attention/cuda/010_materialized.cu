@@ -5,8 +5,8 @@
 //          with one thread per row, and o with one thread per element.
 // Changes  baseline.
 // Cost     The Sq x Sk scores of every head are written to memory and read back three times. At
-//          4096 queries and keys they take 64 MB per head; q, k, v and o together take 4 MB at D =
-//          64.
+//          4096 queries and keys they take 64 MB per head; at D = 64, q, k, v and o take 4 MB
+//          together.
 // Limits   f32; scores up to 1 GiB. Neighboring threads read rows of K that are D elements apart,
 //          uncoalesced.
 // Source   A. Vaswani and others, Attention is all you need, 2017.

@@ -70,8 +70,8 @@ inline double count_visible_pairs(std::int64_t queries, std::int64_t keys, bool 
                                   std::int64_t window) {
   const auto rows = static_cast<double>(queries);
   if (!causal) return rows * static_cast<double>(keys);
-  // Only the last min(Sq, Sk) queries see keys: the last one Sk, each one before it one less. The
-  // windows hide as many pairs as a causal mask of Sk - window keys has.
+  // Only the last min(Sq, Sk) queries see keys: the last one sees Sk, each earlier one a key fewer
+  // than the next. The windows hide as many pairs as a causal mask of Sk - window keys has.
   const auto triangle = [&](std::int64_t columns) {
     const double last = static_cast<double>(columns);
     const double seeing = smaller(rows, last);

@@ -34,8 +34,8 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::conv_cpu::HWY_NAMESPACE {
 namespace {
 
-/// Computes c[i][j] (+)= sum over planes q and taps t of weights[q][t][i] planes[q plane +
-/// offset[t] + j].
+/// Computes, with sums over planes q and taps t,
+/// c[i][j] (+)= sum weights[q][t][i] planes[q plane + offset[t] + j].
 template <int Rows, int Vectors, class T>
 HWY_NOINLINE void sum_planes(const T* weights, const T* planes, std::int64_t count,
                              std::int64_t plane, const std::int32_t* offset, int taps, T* c,

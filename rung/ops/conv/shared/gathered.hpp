@@ -17,8 +17,8 @@
 
 namespace rung::conv_layer {
 
-/// Geometry along one axis: tap t of position o reads the image at (o step + start + t between) /
-/// divisor, if that is an integer within the image.
+/// Geometry along one axis: tap t of position o reads image element
+/// (o step + start + t between) / divisor, if that is an integer within the image.
 struct SourceAxis {
   std::int64_t places = 1;  // of the tensor written
   std::int64_t extent = 1;  // of the image

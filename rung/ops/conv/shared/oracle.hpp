@@ -91,7 +91,7 @@ inline Tolerance sum_tolerance(DType type, double terms, Values values, const Ru
   const bool truncates = rung.name.find("tensor_cores") != std::string_view::npos ||
                          rung.name.find("tma") != std::string_view::npos;
   if (truncates) tolerance.magnitude *= 2;
-  // Results below the smallest normal number are rounded to a fixed step, and so are products.
+  // Results and products below the smallest normal number are rounded to a fixed step.
   const double smallest = type == DType::f16    ? 0x1p-24
                           : type == DType::bf16 ? 0x1p-133
                           : type == DType::f64  ? 0x1p-1074

@@ -8,8 +8,8 @@
 //          few tiles require split-K, phases are computed into buffers, which a last kernel
 //          interleaves.
 // Changes  Against tensor_cores: the TMA unrolls dy, and wgmma multiplies.
-// Cost     w is read and written once more, which is little compared to dy; so is dx if it is
-//          interleaved; a launch per phase. Otherwise as conv's.
+// Cost     w is read and written once more, which is little compared to dy; dx too if it is
+//          interleaved. A launch per phase. Otherwise as conv's.
 // Limits   f16 and bf16, channels last, two dimensions at most, 16 phases; filters of a group in
 //          multiples of 8, aligned to 16 bytes; with several groups also channels.
 // Source   V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep learning, 2016.

@@ -6,8 +6,8 @@
 //          operands whose k, the pixels, is not contiguous, in panels of 64 filters or channels by
 //          64 pixels. The rest is gemm's persistent kernel: warp specialization, a ring of stages,
 //          split-K.
-// Changes  Against tensor_cores: no thread computes an address per 16 bytes; wgmma of 64 x 256 x
-//          16, with operands in shared memory.
+// Changes  Against tensor_cores: no thread computes an address per 16 bytes; wgmma (64 x 256 x 16)
+//          reads operands from shared memory.
 // Cost     A tile of 128 filters x 256 channels of a tap reads 48 KiB from L2 per 64 pixels; each
 //          tap reads dy and x again, from L2. The partial sums of slices are written to memory and
 //          read back.

@@ -6,8 +6,9 @@
 // Changes  against shared_tile: slower, on purpose. The 32 lanes of a warp load b[lane][step], 32
 //          words apart and therefore in the same bank: a 32-way bank conflict, 32 wavefronts
 //          instead of 1. Storing a row of B has the same conflict.
-// Cost     the same bytes; 32 wavefronts per load of B, 1 per load of A, 16.5 in the mean. nvcc
-//          merges four steps' loads into one 16-byte load, which leaves a quarter of the conflicts.
+// Cost     the same global-memory traffic; 32 wavefronts per load of B, 1 per load of A, 16.5 in
+//          the mean. nvcc merges four steps' loads into one 16-byte load, which leaves a quarter of
+//          the conflicts.
 // Limits   f32; bank conflicts. One column of padding, b[tile][tile + 1], would spread the lanes
 //          over all banks.
 // Source   CUDA C++ Best Practices Guide, "Shared memory in matrix multiplication (C = A A')".

@@ -5,7 +5,7 @@
 //          it is stored, so that a thread's rows are adjacent in shared memory, as its columns are.
 // Changes  against register_tile_2d: a quarter of the global loads, bounds checks, addresses, and
 //          stores of B's tile and of C.
-// Cost     the same bytes.
+// Cost     the same global-memory traffic.
 // Limits   rows of A and B must start at multiples of 16 bytes. Each step of k waits for its
 //          fragments: the loop over k is deliberately not unrolled; the next rung shows the gain.
 // Source   Luitjens, "CUDA Pro Tip: Increase performance with vectorized memory access", 2013.

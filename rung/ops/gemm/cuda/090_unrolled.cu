@@ -6,7 +6,7 @@
 // Changes  against vectorized: no loop counter between steps, and the compiler schedules the loads
 //          of a step's fragments among the multiply-adds of the preceding step. Only edge tiles
 //          check bounds.
-// Cost     the same bytes; code eight times as long.
+// Cost     the same global-memory traffic; code eight times as long.
 // Limits   a block idles while its next tiles are loaded: only other blocks on the SM hide the
 //          latency.
 // Source   Volkov, "Better performance at lower occupancy", GTC 2010.

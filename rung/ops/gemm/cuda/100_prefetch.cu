@@ -5,7 +5,8 @@
 //          next tiles are in flight from global memory, through registers, to the other.
 // Changes  against unrolled: the multiply-adds of a tile hide the memory latency, and one barrier
 //          per tile suffices, since no thread writes the buffer that is being read.
-// Cost     the same bytes; twice the shared memory, 8 registers per thread for data in flight.
+// Cost     the same global-memory traffic; twice the shared memory, 8 registers per thread for data
+//          in flight.
 // Limits   only one tile is in flight, during the 512 multiply-adds of a tile: less than the
 //          latency of loaded memory.
 // Source   Tan et al., "Fast implementation of DGEMM on Fermi GPU", SC 2011.

@@ -8,7 +8,7 @@
 //          transposed element by element, so its rows need no alignment; aligned rows of B are
 //          copied 16 bytes at a time. Edges use clamped addresses instead of comparisons
 //          (detail/pipeline.hpp).
-// Cost     the same bytes; one barrier per tile.
+// Cost     the same global-memory traffic; one barrier per tile.
 // Limits   shared-memory reads: the 2 x 16 threads of a warp read 16 + 128 words per step; a warp
 //          of 4 x 8 threads would read 32 + 64.
 // Source   NVIDIA A100 white paper, "Asynchronous copy"; CUTLASS, "multistage" pipelines.

@@ -6,7 +6,7 @@
 // Changes  against async_copy: a warp reads 64 + 32 distinct words per step instead of 16 + 128,
 //          and the fragments of the next step are read while the current ones are multiplied (two
 //          sets of registers), across tile boundaries too.
-// Cost     the same bytes from global memory, less from shared memory.
+// Cost     the same global-memory traffic, less shared-memory traffic.
 // Limits   64 multiply-adds per 4 shared loads: one instruction in sixteen does not compute.
 // Source   CUTLASS, "Efficient GEMM in CUDA": thread-block, warp and thread tiles.
 #include "rung/device/tile/epilogue.hpp"

@@ -4,8 +4,8 @@
 // Idea     mma_sync with tiles copied 16 bytes at a time: eight elements of a row per instruction.
 // Changes  against mma_sync: an eighth of the loads, addresses and bounds checks, and no conversion
 //          to f32 and back: 16-bit elements are copied unchanged.
-// Cost     the same bytes. B's tile is stored transposed, element by element: the 16 lanes that
-//          copy one row of B write to one bank (16-way conflicts).
+// Cost     the same global-memory traffic. B's tile is stored transposed, element by element: the
+//          16 lanes that copy one row of B write to one bank (16-way conflicts).
 // Limits   f16 and bf16, rows of A and B contiguous and aligned to 16 bytes. The bank conflicts of
 //          B, and tensor cores that wait for each copy.
 // Source   Luitjens, "CUDA Pro Tip: Increase performance with vectorized memory access", 2013.

@@ -6,8 +6,8 @@
 // Changes  against vector_copies: 6 loads of fragments per 16 mma instructions instead of 24; B's
 //          tile keeps its layout in global memory, so it is stored 16 bytes at a time without
 //          conflicts.
-// Cost     the same bytes. Rows are padded by 16 bytes, which puts the eight rows of a matrix in
-//          eight different groups of four banks.
+// Cost     the same global-memory traffic. Rows are padded by 16 bytes, which puts the eight rows
+//          of a matrix in eight different groups of four banks.
 // Limits   as vector_copies. The tensor cores wait while the next tile is copied.
 // Source   PTX ISA, "ldmatrix" and "Matrix fragments for mma.m16n8k16".
 #include "rung/device/load.hpp"

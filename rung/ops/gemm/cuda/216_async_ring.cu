@@ -5,7 +5,7 @@
 //          later tiles overlap with the products of the current one (software pipelining).
 // Changes  against ldmatrix: copies to shared memory bypass registers, and three tiles of products
 //          hide the global-memory latency; one barrier per tile instead of two.
-// Cost     the same bytes; 76 KB of shared memory per block.
+// Cost     the same global-memory traffic; 76 KB of shared memory per block.
 // Limits   as ldmatrix: aligned rows. Padding takes shared memory that swizzling would save; warps
 //          of 64 x 32 load more fragments per product than warps of 64 x 64.
 // Source   CUDA C++ Programming Guide, "Asynchronous data copies"; PTX ISA, cp.async.

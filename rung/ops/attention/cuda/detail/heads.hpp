@@ -16,7 +16,7 @@
 namespace rung::attention_cuda::inline RUNG_TARGET {
 
 /// Kernel parameters. q and o are batch x heads x queries x width, k and v batch x kv_heads x keys
-/// x width; v and o have value_width instead.
+/// x width; v and o have value_width instead of width.
 template <class T>
 struct Heads {
   using Element = T;

@@ -17,7 +17,7 @@ T apply(Activation activation, T x) {
     case Activation::none:
       return x;
     case Activation::relu:
-      return x < T{0} ? T{0} : x;  // a NaN stays NaN in this order
+      return x < T{0} ? T{0} : x;  // in this order NaN propagates
     case Activation::gelu:
       if (x < -40) return 0;  // underflows in any type; -infinity * 0 would be NaN
       return x * std::erfc(-x / std::numbers::sqrt2_v<T>) / 2;

@@ -73,8 +73,8 @@ inline std::int64_t copied_step(const conv_layer::SourceAxis& axis) {
   return axis.kernel == 1 ? 1 : axis.step;
 }
 
-/// Band of pixels of one image, depth position and group: rows [o[1], o[1] + rows), columns [o[2],
-/// o[2] + columns).
+/// Band of pixels of one image, depth position and group: `rows` rows from o[1] on, `columns`
+/// columns from o[2] on.
 struct Band {
   std::int64_t group, n, o[3], rows, columns;
 };

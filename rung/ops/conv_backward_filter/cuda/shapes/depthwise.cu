@@ -30,8 +30,8 @@ struct WarpSums {
   float of[Kernel * Kernel][warps][lanes];
 };
 
-/// Stores the block's sums of its channels: adds the threads that have the same channel, in the
-/// order of lanes and warps. Called by all threads of the block.
+/// Stores the block's sums of its channels: adds the sums of the threads that have the same
+/// channel, in the order of lanes and warps. Called by all threads of the block.
 template <int Kernel, bool ChannelsInnermost, class T>
 __device__ __forceinline__ void write_sums(const FilterGradient<T>& p,
                                            const float (&sums)[Kernel * Kernel]) {

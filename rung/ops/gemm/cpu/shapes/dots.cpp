@@ -30,8 +30,8 @@ constexpr int dot_rows = 4;
 constexpr int dot_columns_at_once = 4;
 constexpr int dot_columns_of_a_row = 16;  // columns per run if C has one row
 
-/// Arguments of y[i * y_row + j] = alpha * sum over p < k of a[i * a_row + p] * b[j * b_column + p]
-/// + beta * y[i * y_row + j].
+/// Arguments of Y = alpha * A * B + beta * Y: with sums over p < k, element (i, j) of A * B is
+/// sum a[i * a_row + p] * b[j * b_column + p], and that of Y is y[i * y_row + j].
 template <class In>
 struct Dots {
   using T = Accumulator<In>;

@@ -81,7 +81,7 @@ HWY_INLINE void transpose(V (&m)[vectors]) {
     m[2] = hn::BitCast(d, hn::InterleaveLower(pairs, columns_23, more_23));
     m[3] = hn::BitCast(d, hn::InterleaveUpper(pairs, columns_23, more_23));
   } else if constexpr (vectors == 2) {
-    // Interleaves rows 0 | 1 and 2 | 3, (00 20 01 21 | 10 30 11 31), and columns 2 and 3 alike.
+    // Interleaves rows 0 | 1 and 2 | 3, (00 20 01 21 | 10 30 11 31), and likewise columns 2 and 3.
     HWY_ALIGN constexpr std::uint32_t order[8] = {0, 4, 1, 5, 2, 6, 3, 7};
     const auto columns = hn::SetTableIndices(d, order);
     const V low = hn::InterleaveLower(d, m[0], m[1]);

@@ -32,7 +32,7 @@ struct BoxArrivals {
 };
 
 /// The 16 columns of a box that are finished together: a lane holds 8 of their elements, enough to
-/// keep an activation busy and as many as registers allow. They are in rows lane / 4 and
+/// keep an activation busy and as many as registers allow. These 8 are in rows lane / 4 and
 /// lane / 4 + 8 and, of each eight columns, in columns 2 (lane % 4) and 2 (lane % 4) + 1, in the
 /// order of the sums. Relative to the first, element i is in row 8 (i / 2 % 2) and in column
 /// 8 (i / 4) + i % 2.

@@ -9,8 +9,8 @@
 //          matrices are copied by cp.async as one array, and C is written as one, without index
 //          arithmetic per element.
 // Cost     A, B and C once. A thread loads 2 t numbers from shared memory per t^2 multiply-adds.
-// Limits   shared memory: half the multiply-add peak with 4 x 4 elements per thread. C of up to 64
-//          x 64 or 128 x 128; k of any length, in parts that fit.
+// Limits   shared memory: half the multiply-add peak with 4 x 4 elements per thread. C of up to 256
+//          tiles of 8 x 8 (f64: 4 x 4); k of any length, in parts that fit.
 // Source   MAGMA, "Fast batched matrix multiplication for small sizes", ISC 2016: several products
 //          per block.
 #include <cmath>
