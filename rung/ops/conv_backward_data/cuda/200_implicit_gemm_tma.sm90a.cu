@@ -134,8 +134,8 @@ Gathered phase_of(const ConvBackwardData::Args& args, std::int64_t index) {
   return conv_layer::phase_layer(conv_layer::transposed(args), index, element);
 }
 
-/// Returns a phase as a layer of conv, by the filters at `turned`. Its result is dense at `to`, or,
-/// if `to` is null, at the phase's positions of dx.
+/// Returns a phase as a layer of conv with the filters at `turned`. Its result is dense at `to`,
+/// or, if `to` is null, at the phase's positions of dx.
 Conv::Args phase_as_layer(const ConvBackwardData::Args& args, const Gathered& phase,
                           const void* turned, void* to) {
   const ConvGeometry& g = args.geometry;

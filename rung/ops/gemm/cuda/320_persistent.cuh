@@ -35,8 +35,8 @@ struct PersistentLayout {
   StageRing<stage_count> ring;
 };
 
-/// Computes C by persistent blocks, each of which loops over every gridDim.x-th tile of C, or slice
-/// of a tile.
+/// Computes C by persistent blocks, each of which loops over every gridDim.x-th tile of C or, with
+/// split-K, slice of a tile.
 template <class T, int Columns, bool KMajorA, bool KMajorB>
 __global__ void __launch_bounds__(role_threads, 1)
     gemm_persistent(const __grid_constant__ TensorJob<T> job) {

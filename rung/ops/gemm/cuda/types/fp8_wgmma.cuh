@@ -108,8 +108,8 @@ class TileFactors {
   }
 };
 
-/// Computes C by persistent blocks, each of which loops over every gridDim.x-th tile of C, or slice
-/// of a tile.
+/// Computes C by persistent blocks, each of which loops over every gridDim.x-th tile of C or, with
+/// split-K, slice of a tile.
 template <class A, class B, int Columns, bool Scaled>
 __global__ void __launch_bounds__(role_threads, 1)
     gemm_fp8_wgmma(const __grid_constant__ Fp8Job job) {

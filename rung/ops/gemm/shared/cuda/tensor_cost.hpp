@@ -13,7 +13,7 @@
 // multiply   2 rows columns depth at one SM's share of the tensor-core peak, times the tile's
 //            efficiency
 // L2         the tile's strips of A and B at one SM's share of L2's rate; a cluster reads one strip
-//            once. Lines that do not begin at multiples of 128 bytes need 1.5 times as many sectors
+//            once. Lines that do not begin at multiples of 128 bytes take 1.6 times as long
 // slices     of k, if C has fewer tiles than there are SMs: partial sums go to L2 and back, and a
 //            second kernel adds them
 //
