@@ -26,8 +26,8 @@ struct LastError {
 };
 constinit thread_local LastError last_error;
 
-/// Key whose destructor frees the copy of an exiting thread. Destructors of other keys may still
-/// call this library.
+/// Key whose destructor frees the copy of an exiting thread, and clears last_error, since
+/// destructors of other keys may call this library later.
 struct Copies {
   pthread_key_t key{};
   bool known = pthread_key_create(&key, [](void*) {

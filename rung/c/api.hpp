@@ -43,7 +43,7 @@ rung_status guarded(const Body& body) noexcept {
 [[noreturn]] void invalid(const std::string& message);
 
 /// Subject of a check: "context", or "dtype" of "a". text() is called for errors only, as it takes
-/// as long as a small product.
+/// as long as a small matrix product.
 struct Checked {
   const char* what;
   const char* of = nullptr;

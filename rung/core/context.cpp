@@ -97,8 +97,9 @@ struct Context::Pool {
   Pool& operator=(const Pool&) = delete;
   ~Pool() { release_all(); }
 
-  /// Returns true if work may still be enqueued, or captured in a graph, when an operator call
-  /// returns. Only on CUDA devices; the other backends complete it in the call.
+  /// Returns true if work that uses the memory may still be enqueued, or captured in a graph, when
+  /// an operator call returns. Only on CUDA devices: cpu and simt complete the work in the call,
+  /// and OpenCL keeps released buffers until enqueued kernels have finished.
   [[nodiscard]] bool asynchronous() const { return api.backend == Backend::cuda; }
 
   void release_all() noexcept {

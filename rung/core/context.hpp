@@ -180,9 +180,9 @@ class RUNG_API Context {
   void* workspace(std::size_t bytes) { return bytes <= capacity_ ? workspace_ : grow(bytes); }
   [[nodiscard]] std::size_t workspace_capacity() const noexcept { return capacity_; }
 
-  /// Returns the context's object of type T, created on first use and destroyed with the context or
-  /// when the rule of choice changes. It keeps state between calls: dispatch caches its last
-  /// choice.
+  /// Returns the context's object of type T, created on first use and destroyed with the context.
+  /// A change of choice() (on a CPU) or of tuning() (except on a CUDA device) destroys it, too. It
+  /// keeps state between calls: dispatch caches its last choice.
   template <class T>
   T& memo() {
     static const char key = 0;  // its address identifies T

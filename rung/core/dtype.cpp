@@ -20,7 +20,7 @@ float round_to_odd(double value) {
   const float nearest = static_cast<float>(value);
   if (static_cast<double>(nearest) == value || std::isnan(value)) return nearest;
   std::uint32_t bits = std::bit_cast<std::uint32_t>(nearest);
-  // Steps back to the truncated value, since the bits of floats are ordered as their magnitudes.
+  // Steps back to the truncated value: the bits of a float minus 1 are the next smaller magnitude.
   // Infinity after an overflow becomes the largest float, which is out of range of every shorter
   // type.
   if (std::fabs(static_cast<double>(nearest)) > std::fabs(value)) --bits;

@@ -126,7 +126,7 @@ consteval auto why_not() {
 template <class R, class Void>
 consteval auto why_not_typed() {
   using Given = std::decay_t<R>;
-  if constexpr (UntypedPointer<Given, Void>) {  // NOLINT: accepted before what is no pointer
+  if constexpr (UntypedPointer<Given, Void>) {  // NOLINT: like the last branch, but first
     return std::type_identity<void>();
   } else if constexpr (UntypedPointer<Given, const void>) {
     return std::type_identity<the_elements_are_const_but_this_tensor_is_written>();

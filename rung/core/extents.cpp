@@ -32,10 +32,11 @@ struct OverlapAxis {
   std::int64_t reach;   // largest difference of two indices: extent - 1
 };
 
-/// Searches for integers |d_i| <= reach_i with sum d_i stride_i = target, not all zero unless
-/// `nonzero` is already true. Axes are sorted by descending stride, so that few d_i per axis leave
-/// a remainder within reach of the later axes. `budget_` bounds the search; if it is exhausted, the
-/// result is true (an overlap), the safe answer.
+/// Searches for two elements at one address: index differences d_i, |d_i| <= reach_i and not all
+/// zero, with sum d_i stride_i = 0. found() chooses d_i from `axis` on, whose sum must be `target`;
+/// `nonzero`: one of the earlier d_i is not zero. Axes are sorted by descending stride, so that few
+/// values of each d_i leave a remainder that the later axes can reach. `budget_` bounds the search;
+/// if it is exhausted, the result is true (an overlap), the safe answer.
 class OverlapSearch {
  public:
   OverlapSearch(const OverlapAxis* axes, int count) : axes_(axes), count_(count) {}

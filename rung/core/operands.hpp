@@ -47,8 +47,9 @@ struct TensorArgument {
   TensorArgument(const BasicTensorRef<Void>&&) = delete;
 };
 
-/// Placeholder for a call's tensors when only its options are compared, and for its options when
-/// the whole call is compared.
+/// Placeholder whose values are all equal: replaces a call's tensors where only options are
+/// compared, and the separate copy of the options (LastCall::options) where whole calls are
+/// compared.
 struct Nothing {
   Nothing() = default;
   constexpr Nothing(const auto&) {}  // NOLINT(google-explicit-constructor)

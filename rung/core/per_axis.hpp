@@ -27,9 +27,9 @@ struct RUNG_API PerAxis {
   [[nodiscard]] constexpr int along(int axis) const { return at[count == 1 ? 0 : axis]; }
 };
 
-/// Throws Error(invalid_argument) unless there is one number, or one for each of `axes`. Further
-/// numbers must equal `otherwise`, the option's default, since arrays in C have a fixed length of
-/// three.
+/// Throws Error(invalid_argument) unless there is one number, or one for each of `axes` axes.
+/// Numbers beyond these (arrays in C always have three) must equal `otherwise`, the option's
+/// default.
 RUNG_API void require_per_axis(std::string_view op, std::string_view name, const PerAxis& numbers,
                                int axes, int otherwise);
 

@@ -15,9 +15,9 @@ namespace rung {
 /// letters that turn `a` into `b` (optimal string alignment distance). Case-insensitive.
 RUNG_API std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// Returns " (did you mean 'softmax'?)" if a known word is similar to `word`: at most a third of
-/// its letters differ, or it begins with `word`. Returns "" otherwise. The first of equally similar
-/// words is suggested.
+/// Returns " (did you mean 'softmax'?)" if a known word is similar to `word`: their edit distance
+/// is at most a third of the length of `word` (but 1 is allowed), or the known word begins with
+/// `word`. Returns "" otherwise. The first of equally similar words is suggested.
 RUNG_API std::string did_you_mean(std::string_view word,
                                   const std::vector<std::string_view>& known);
 RUNG_API std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);

@@ -86,7 +86,7 @@ TuningKey key_of(const ObservedCall& call, const Context& context) {
                 .problem = call.problem(),
                 .layout = {}};
   if (context.backend() == Backend::cpu) {
-    // The name of a virtual machine's CPU may not identify it.
+    // The CPU name that a virtual machine reports may not identify the CPU.
     key.device += ", L2 " + std::to_string(context.info().l2_bytes >> 10) + " KiB";
   }
   if (!context.info().driver.empty()) key.device += ", CUDA " + context.info().driver;

@@ -15,7 +15,7 @@ VaryingBits::VaryingBits(const RungInfo& rung) noexcept : rung_(rung), next_(new
 
 bool VaryingBits::of(const RungInfo& rung) noexcept {
   for (const VaryingBits* one = newest; one != nullptr; one = one->next_) {
-    if (&one->rung_ == &rung) return one->rung_.teaching;  // a rung that calls choose must repeat
+    if (&one->rung_ == &rung) return one->rung_.teaching;  // only a teaching rung may vary
   }
   return false;
 }

@@ -11,7 +11,7 @@
 namespace rung::cpu {
 
 /// Two consecutive rows of `length` elements of T. Position i is element `from` + i of the first
-/// row or, past its end, the element of the second row that follows.
+/// row or, past its end, element `from` + i - `length` of the second row.
 template <class T>
 struct PrefetchedRows {
   const T* first;
@@ -34,8 +34,8 @@ struct PrefetchedRows {
 /// that the page offset of prefetched lines is half a page from that of the lines being written. On
 /// Zen 4 a load at the page offset of a non-temporal store waits for it (softmax of 65536x256 on a
 /// 2-core vCPU, one thread: 20 GB/s at the same offset, 28 to 31 at three others; norm of
-/// 16384x1024 30 and 38). `read` and `written` are the current addresses, which advance at the same
-/// rate.
+/// 16384x1024: 30 at the same offset, 38 at others). `read` and `written` are the current
+/// addresses, which advance at the same rate.
 template <class T>
 [[nodiscard]] std::int64_t elements_ahead(std::int64_t bytes, const T* read, const void* written,
                                           bool apart) noexcept {

@@ -24,7 +24,7 @@ struct ColumnBlock {
   std::int64_t step;
 };
 
-/// Calls body(j, n) for each vector of columns: j is its first column, n their number.
+/// Calls body(j, n) for each vector of columns: j is its first column, n the number of its columns.
 template <class Sum, class Body>
 HWY_INLINE void for_columns(std::int64_t columns, Body&& body) {
   const std::size_t lanes = hn::Lanes(Full<Sum>());

@@ -9,8 +9,9 @@
 //   for (k = 0; k < terms; ++k) tile.add(b + k * pitch, [&](int i) { return a[i][k]; });
 //   tile.store(c, pitch);
 //
-// Shapes   six rows of four vectors are 24 accumulators in the 32 registers of AVX-512, six of two
-//          12 in the 16 of AVX2: enough independent chains to hide the FMA latency.
+// Shapes   six rows of four vectors are 24 accumulators in the 32 registers of AVX-512; six rows of
+//          two vectors are 12 in the 16 registers of AVX2: enough independent chains to hide the
+//          FMA latency.
 // Cost     all loops unroll; the tile must be a local variable, or its sums are spilled.
 #if defined(RUNG_CPU_REGISTER_TILE_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_CPU_REGISTER_TILE_INL_HPP_

@@ -38,7 +38,7 @@ RowAccess row_access(const Rows<N>& rows) {
 }
 
 /// Threads of a call along rows, and their memory in the context's workspace: page-aligned scratch
-/// per thread, and shared memory.
+/// per thread, and memory that all threads share.
 struct RowTeam {
   RowAccess access;
   int threads;

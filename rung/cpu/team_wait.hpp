@@ -40,7 +40,8 @@ struct Tuning {
   // A sched_yield() at least this long means that the kernel ran another thread: the core is
   // shared.
   Duration long_yield = microseconds(20);
-  // Longest time that a concurrent call waits for a worker that was awake, or that had to be woken.
+  // Longest time that a concurrent call waits for a worker that was awake (join_awake) or had to be
+  // woken (join_asleep).
   Duration join_awake = microseconds(10);
   Duration join_asleep = microseconds(50);
   // Minimum interval between reads of a thread's CPU time, each of which takes 0.3 us.
@@ -49,11 +50,12 @@ struct Tuning {
   // find cores for threads that it has woken. `most_credit` limits the gains that a worker
   // accumulates.
   Duration first_credit = milliseconds(1), most_credit = milliseconds(4);
-  // Exclusion after that, as a multiple of the loss. The multiple doubles, from first to last, if
-  // losses recur within `memory` (or twice the exclusion, if longer) after an exclusion.
+  // After that, the worker is excluded for a multiple of its loss. The multiple doubles, from
+  // first_penalty up to last_penalty, if losses recur within `memory` (or twice the exclusion, if
+  // longer) after an exclusion.
   int first_penalty = 4, last_penalty = 128;
   Duration memory = milliseconds(50);
-  // The multiples for time in which a worker was woken or waited for without effect.
+  // The same multiples for the time spent on waking a worker, or waiting for it, in vain.
   int first_vain_penalty = 8, last_vain_penalty = 64;
   Duration longest_exclusion = milliseconds(500);
   Duration affinity_poll_interval = milliseconds(100);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // assert() for kernels: in the simulator a failed assertion throws an Error from the launch and
-// does not abort the process. It has no include guard, as <cassert>: include it last, since a later
+// does not abort the process. Like <cassert>, it has no include guard. Include it last: a later
 // <cassert> redefines assert().
 #include <cassert>
 

@@ -23,9 +23,9 @@ inline std::string_view row_path(bool contiguous, std::int64_t length, std::int6
   return !contiguous ? "strided" : length > cached ? "long" : "";
 }
 
-/// Returns the work of blocks whose threads have `registers` registers each and run `trips`
-/// dependent loop iterations: an iteration waits for its loads and counts as one step of each
-/// thread.
+/// Returns the work of `blocks` blocks. Each thread has `registers` registers and runs `trips` loop
+/// iterations, each of which waits for its loads: `trips` rounds per block, and one step per thread
+/// and iteration.
 inline Work block_work(Amount blocks, int threads, Amount trips, std::string_view path = "",
                        int registers = 32) {
   return {.blocks = blocks,
@@ -51,7 +51,8 @@ inline Work in_turns(Amount most, Work work) {
   work.steps = work.steps * turns;
   return work;
 }
-/// Returns the work of a grid of as many blocks as the device holds at once.
+/// Returns the work of a grid of at most as many blocks as the device holds at once, each of which
+/// processes several blocks of `work` in a loop.
 inline Work in_turns(const Context& context, Work work) {
   return in_turns(work.resident * context.info().sms, work);
 }

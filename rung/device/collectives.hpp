@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives: shuffles, reductions and scans over the lanes of a warp or the threads of a block.
-// Values are of any trivially copyable type; `combine(earlier, later)` must be associative but need
-// not commute: operands are in lane order, so results are the same from run to run.
+// Values are of any trivially copyable type; `combine(earlier, later)` must be associative; it need
+// not commute (except in lanes_reduce()), since operands are combined in lane order. Results are
+// the same from run to run.
 //
 // All lanes of the warp (or all threads of a one-dimensional block) must call a collective. Block
 // collectives need scratch in shared memory and end with a barrier: the scratch can be reused at

@@ -115,7 +115,8 @@ void launch_cuda(const Context& context, const LaunchShape& shape, const void* k
   }
   config.attrs = attributes;
   config.numAttrs = count;
-  // Describes the launch only on failure: a launch costs two microseconds.
+  // Describes the launch only on failure: a launch takes two microseconds, beside which building
+  // the text would be noticeable.
   const cudaError_t status = cudaLaunchKernelExC(&config, kernel, arguments);
   if (status != cudaSuccess) check_cuda(status, describe_launch(shape, kernel));
 }

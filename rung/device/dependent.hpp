@@ -25,9 +25,9 @@ __device__ __forceinline__ void start_dependent() {
 #endif
 }
 
-/// Returns true if kernels of the calling file wait for the preceding grid in start_dependent(): on
-/// compute capability 9.0, if the file was compiled for 9.0. Code compiled for another capability
-/// does not wait.
+/// Returns true if start_dependent() waits for the preceding grid in kernels of the calling file:
+/// the device has compute capability 9.0 and the file was compiled for 9.0. Code compiled for an
+/// older capability would not wait.
 inline bool can_depend(const Context& context) {
 #if defined(__CUDA_ARCH_LIST__)
   for (const int compiled_for : {__CUDA_ARCH_LIST__}) {

@@ -3,8 +3,8 @@
 // which are accessed. The rest load as zero and are not stored, so that a kernel's edge handling is
 // one min().
 //
-// load_wide and store_wide require a pointer aligned to wide_alignment<T, N> bytes (16, or the
-// largest power of two that divides the pack's size) and move full packs by vector instructions.
+// load_wide and store_wide require a pointer aligned to wide_alignment<T, N> bytes (the largest
+// power of two, up to 16, that divides the pack's size) and move full packs by vector instructions.
 // load_wide_streaming and store_wide_streaming are for data that is not accessed again: its cache
 // lines are evicted first.
 #pragma once

@@ -9,8 +9,8 @@ namespace rung::inline RUNG_TARGET {
 
 /// Loads elements [at, at + N) of an array of `length` elements, at any address; elements outside
 /// the array are zero. No kernel may write the array while this one runs. Takes up to N / (elements
-/// in 16 bytes) + 1 loads, or N single loads if the 16-byte chunks extend beyond the array. Threads
-/// with adjacent packs take the same branches, except at the ends of the array.
+/// per 16 bytes) + 1 loads, or N single loads if the 16-byte chunks extend beyond the array.
+/// Threads with adjacent packs take the same branches, except at the ends of the array.
 template <int N, class T>
 __device__ __forceinline__ RawPack<T, N> load_anywhere(const T* array, std::int64_t at,
                                                        std::int64_t length) {

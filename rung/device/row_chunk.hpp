@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups of contiguous rows, one group per block, copied to and from shared memory 16 bytes at a
-// time, whatever the alignment of single rows. For rows that are shorter than one load of a warp,
-// or that do not begin at multiples of 16 bytes.
+// time, whatever the alignment of single rows. For rows of at most 128 bytes, and for longer rows
+// that do not all begin at multiples of 16 bytes.
 //
 //   T* const rows = behind_as(shared_memory, x);   // shared memory: the rows and 16 bytes more
 //   copy_in(rows, x, count);
@@ -23,7 +23,7 @@
 namespace rung::inline RUNG_TARGET {
 
 /// Distribution of rows to a kernel's threads: each block processes `group` rows, with `lanes`
-/// threads of a warp per row.
+/// adjacent threads per row.
 struct RowChunks {
   std::int64_t rows;
   int length;
@@ -135,8 +135,8 @@ __device__ __forceinline__ T row_lanes_reduce(T value, F f, int lanes, RowScratc
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Returns the number of rows per group: as many as have about `bytes` bytes, but no more than
-/// leave 4 groups per SM, and no fewer than a block processes at once.
+/// Returns the number of rows per group, a multiple of the number that a block processes at once:
+/// at most `bytes` bytes of rows, few enough for 4 groups per SM, but at least one such multiple.
 inline int rows_of_group(const RowChunks& chunks, std::size_t element, int threads, int bytes,
                          const Context& context) {
   const int at_once = threads / chunks.lanes;
@@ -175,8 +175,9 @@ inline int bank_conflicts(int length, std::size_t element, int lanes) {
   return most;
 }
 
-/// Returns a distribution with at most `kept` elements per lane: the fewest lanes per row that
-/// still fill the GPU, since a lane costs about as much as an element, with few bank conflicts.
+/// Returns the distribution of least estimated time with at most `kept` elements per lane. The time
+/// of a wave (1024 threads per SM) is one unit per thread plus one per element of a lane, more with
+/// bank conflicts: the fewest lanes per row that still fill the GPU are best.
 inline RowChunks short_row_chunks(std::int64_t rows, int length, std::size_t element, int kept,
                                   int threads, int bytes, const Context& context) {
   RowChunks best{.rows = rows, .length = length, .group = 1, .lanes = warp_size};
@@ -189,7 +190,7 @@ inline RowChunks short_row_chunks(std::int64_t rows, int length, std::size_t ele
     const RowChunks chunks{.rows = rows, .length = length, .group = 1, .lanes = lanes};
     const double resident = 1024.0 * context.info().sms;  // threads
     const double waves = larger(1.0, static_cast<double>(rows) * lanes / resident);
-    // Shared memory serves two words of a bank in the time of an element's instructions. Bank
+    // Shared memory serves 2.5 words per bank in the time of one element's instructions. Bank
     // conflicts do not matter in short kernels (`many` is false).
     const double round = many ? larger(1.0, 0.4 * bank_conflicts(length, element, lanes)) : 1.0;
     const double seconds = waves * (1 + round * chunks.rounds());

@@ -232,7 +232,7 @@ class Operator final : public AnyOperator {
   }
 
   /// Returns the arguments without strides, devices and data of tensors. Given tensors get a common
-  /// address, since only its address distinguishes a given scalar from an absent one.
+  /// address, since a scalar differs from an absent tensor in its address only.
   static typename Op::Call without_memory(typename Op::Call call) {
     static char some_address;
     const auto strip = [](auto& tensor) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of operators declared in explain_problems.hpp.
+// Registry of the problems that operators declare by explain_problems.hpp.
 #include "rung/harness/explain_problems.hpp"
 
 namespace rung {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of operators declared in explain_tiles.hpp.
+// Registry of the tile sizes that operators declare by explain_tiles.hpp.
 #include "rung/harness/explain_tiles.hpp"
 
 namespace rung {

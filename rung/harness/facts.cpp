@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of operators declared in facts.hpp.
+// Registry of the facts that operators declare by facts.hpp.
 #include "rung/harness/facts.hpp"
 
 namespace rung {

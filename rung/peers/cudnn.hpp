@@ -51,8 +51,8 @@ inline void check(Status status, const char* doing) {
               std::string("cuDNN, ") + doing + ": " + library().error_string(status));
 }
 
-/// A thread's cuDNN handle; a call on another device replaces it. Handles live as long as the
-/// process, like cuDNN's own state.
+/// A thread's cuDNN handle; a call on another device replaces it. Handles are never destroyed: they
+/// live as long as the process, like cuDNN's own state.
 struct Session {
   int device = -1;
   Handle handle = nullptr;

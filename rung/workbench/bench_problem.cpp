@@ -22,10 +22,11 @@
 namespace rung::workbench {
 namespace {
 
-/// Limits of the buffer sets that a GPU cycles through: enough to exceed its L2 cache cold_factor
-/// times, so that every launch starts with a cold cache, and at least min_sets, so that no figure
-/// depends on the addresses of one set (H200, 2 GiB transposed by cuBLAS: 3779 to 4003 GB/s,
-/// depending on the address), within memory_share of the GPU's and the host's memory.
+/// Limits of the buffer sets that a GPU cycles through. They have at least cold_factor times the
+/// size of its L2 cache, so that every launch starts with a cold cache, and there are at least
+/// min_sets, so that no figure depends on the addresses of one set (H200, 2 GiB transposed by
+/// cuBLAS: 3779 to 4003 GB/s, depending on the address). Both are limited by max_sets and by
+/// memory_share of the GPU's and the host's memory.
 constexpr double cold_factor = 3;
 constexpr int min_sets = 4;
 constexpr int max_sets = 64;

@@ -46,9 +46,9 @@ struct Trial {
   int threads;
 };
 
-/// Returns the trials of a problem: one, on a CPU with all cores (at least two) unless the options
-/// say otherwise. There the plain variant also runs on one thread and on three, which may exceed
-/// the cores, because uneven partitions expose errors.
+/// Returns the trials of a problem: one, with the seed and threads of the options. If these give
+/// neither, a CPU uses all cores (at least two threads), and the plain variant also runs on one and
+/// on three threads (more than some machines have cores), because uneven partitions expose errors.
 std::vector<Trial> trials(const Options& options, Backend backend, const Variant& variant) {
   if (options.seed != 0) return {{options.seed, options.threads}};
   if (backend != Backend::cpu || options.threads != 0) return {{1, options.threads}};

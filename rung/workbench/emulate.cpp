@@ -297,7 +297,7 @@ int run(Options& options) {
   options.sources.capability =
       options.capability.empty() ? gpu->compute_capability : parse_capability(options.capability);
   options.sources.watched = !options.no_checks || options.counts();
-  // Compiling a second version uses a second core.
+  // The version without hooks is compiled at the same time, by a second core.
   options.sources.twice = options.sources.watched && options.checks != "always" &&
                           std::thread::hardware_concurrency() > 1;
   if (options.branches && !options.counts()) {
@@ -313,7 +313,7 @@ int run(Options& options) {
   try {
     return options.sweeps.empty() ? run_in_folder(options) : run_sweep(options);
   } catch (const std::exception&) {
-    // The sender of the signal knows; and a closed pipe accepts no message.
+    // No message: the sender of the signal knows of it, and a closed pipe accepts none.
     if (const int signal = emulate::interrupted(); signal != 0) return 128 + signal;
     throw;
   }

@@ -50,8 +50,8 @@ struct Explained {
   std::vector<simt::record::Kernel> kernels;
   simt::record::Kernel total;  // of all kernels
   Chip chip;                   // reference chip
-  // The larger problem `at` that the bound is for, if not `problem`: its cost, and counters of runs
-  // with one extent doubled at a time.
+  // If the bound is for a larger problem `at`: its cost, and the counters of runs on `problem` with
+  // one extent doubled at a time.
   struct Doubled {
     double ratio = 1;  // of the extent: large over counted
     std::vector<simt::record::Kernel> kernels;
@@ -83,8 +83,8 @@ const RungInfo* rung_before(const AnyOperator& op, const RungInfo& rung);
 double counted_bytes(const simt::record::Counters& counters);
 
 /// Returns the barriers and shuffles on the longest path of a warp in a block: the mean over the
-/// blocks of a launch, summed over launches. This is the depth in steps, as far as threads of a
-/// block synchronize.
+/// blocks of a launch, summed over launches. It is the depth in steps if the threads of a block
+/// exchange data only at barriers and in shuffles.
 double depth_of(const simt::record::Kernel& kernel);
 
 /// A counted figure: its JSON key and its table title.

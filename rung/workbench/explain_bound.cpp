@@ -104,8 +104,8 @@ std::vector<CountedWork> counted_work(const Explained& one) {
       all.begin(), all.end(),
       [](const CountedWork& a, const CountedWork& b) { return a.instructions < b.instructions; });
   if (one.at) {
-    // Multiplying the growths of the extents overestimates a sum of matrices: clamp to the growth
-    // of the compulsory bytes.
+    // The product of the growths by each extent overestimates the traffic of several matrices, of
+    // which each has only some of the extents: clamp to the growth of the compulsory bytes.
     const double most = one.cost_at.bytes / one.compulsory.bytes;
     for (std::size_t i = 0; i < all.size(); ++i) {
       all[i].bytes = std::min(all[i].bytes, most * bytes_counted[i]);

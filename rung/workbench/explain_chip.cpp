@@ -41,7 +41,7 @@ Chip published(const std::string& name, const Problem& problem, const Explained&
   }
   std::string element = computing_element(problem);
   std::string rate_of = element;
-  double factor = 1;  // applied to that rate
+  double factor = 1;  // of the ceiling in use to the rate of `rate_of`
   if (one.total.totals.matrix_operations > 0) {
     const int capability = gpu->compute_capability;
     if (problem.has("split")) {

@@ -23,7 +23,7 @@ void handle(int signal) {
   std::string_view text = "\nstopping after the call that runs; Ctrl-C again ends at once\n";
   if (is_guarded == 0) text = text.substr(0, 1);
   if (is_open == 0) text.remove_prefix(1);
-  // Also to a pipe: otherwise a call of minutes looks like a program that ignores Ctrl-C.
+  // Written to a pipe, too: otherwise a program in a call of minutes seems to ignore Ctrl-C.
   if (!text.empty()) static_cast<void>(!write(STDERR_FILENO, text.data(), text.size()));
   std::signal(signal, SIG_DFL);
   if (is_guarded != 0) {
@@ -36,8 +36,8 @@ void handle(int signal) {
 void add_user() {
   if (users++ != 0) return;
   sigaction(SIGINT, nullptr, &before);
-  // An existing handler is a library's: OpenCL drivers contain LLVM, whose handler ends the
-  // program.
+  // Replaces any existing handler: it is a library's (OpenCL drivers contain LLVM, whose handler
+  // ends the program).
   if (before.sa_handler == SIG_IGN) return;
   struct sigaction action {};
   action.sa_handler = handle;

@@ -40,7 +40,7 @@ struct Options {
   std::string fit;
 };
 
-/// Returns the default backend of programs: a GPU if there is one.
+/// Returns the requested backend, else the default of programs: a GPU if there is one.
 Backend backend_to_time(const std::string& requested) {
   if (requested.empty()) return available(Backend::cuda) ? Backend::cuda : Backend::cpu;
   std::vector<std::string> missing;

@@ -81,8 +81,8 @@ inline constexpr double floor_slack = 6e-6;
 /// Differences between times below this, about the cost of a call, are ignored.
 inline constexpr double call_seconds = 20e-9;
 
-/// A version was disturbed if the spread of its times exceeds this share of their median, or if
-/// their minimum exceeds the brief timing by this factor.
+/// A version was disturbed if its spread, (third quartile - first) / median, exceeds
+/// max_steady_spread, or if its least time exceeds max_slowdown times its brief timing.
 inline constexpr double max_steady_spread = 0.5;
 inline constexpr double max_slowdown = 3;
 /// Returns false if a version was disturbed; NaN: unknown, and no evidence of disturbance.
@@ -91,9 +91,9 @@ bool is_steady(double spread, double least, double brief);
 /// Returns true if another eligible rung takes less than good_enough times the seconds of the
 /// chosen one, and at least call_seconds less: an estimate is wrong. False for an undecided row.
 bool is_wrong_choice(const SurveyRow& row);
-/// Returns true if the peer or a teaching rung beats even the fastest eligible rung by that margin,
-/// or if there is no peer and that rung takes more than floor_multiple times the floor and more
-/// than the floor plus floor_slack. False for an undecided row.
+/// Returns true if the peer or a teaching rung beats even the fastest eligible rung by the margin
+/// of is_wrong_choice(), or if there is no peer and that rung takes more than floor_multiple times
+/// the floor and more than the floor plus floor_slack. False for an undecided row.
 bool is_missing_kernel(const SurveyRow& row);
 /// Returns the sort key of a problem, worst first: the least of its ratios, 0 for a wrong result.
 /// Without a peer, of_floor is among them, times floor_multiple; a time within floor_slack of the

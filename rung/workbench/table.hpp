@@ -14,9 +14,9 @@ namespace rung::workbench {
 
 class Table {
  public:
-  /// Treatment of a column if the table is too wide. `yield`: truncated before any other column is
-  /// dropped, together with `cut` columns as long as these stay readable; then the first to be
-  /// dropped. `keep`: truncated or dropped only as a last resort.
+  /// Treatment of a column if the table is too wide, step by step: `yield` columns are truncated,
+  /// with `cut` columns as long as these stay readable, then dropped; `drop` columns are dropped;
+  /// `cut` columns are truncated; `keep` columns are truncated or dropped only as a last resort.
   enum class Fit : unsigned char { keep, cut, drop, yield };
   struct Column {
     std::string title;

@@ -49,8 +49,8 @@ __device__ void finish(const P& p, int batch, std::int64_t row, std::int64_t col
   c = convert<typename P::Out>(value);
 }
 
-/// Returns whether one vector store can write Group neighboring columns of C, from any multiple of
-/// Group on; the same for the whole grid.
+/// Returns whether one vector store can write Group neighboring columns of C that begin at any
+/// multiple of Group. All threads of the grid get the same result.
 template <int Group, class P>
 __device__ bool takes_wide_stores(const P& p) {
   return p.c.strides[2] == 1 && p.c.strides[1] % Group == 0 && p.c.strides[0] % Group == 0 &&

@@ -6,7 +6,7 @@
 //          chunk c of row r is stored at chunk c ^ (r % 8)), one panel after another. Rows and
 //          columns outside the tensor are zero. The same tile is a K-major operand of products
 //          along its columns (Q K^T) and an MN-major operand of products along its rows (P V).
-// Owner    the caller: `bytes`, aligned to 1024.
+// Owner    the caller provides `bytes` bytes, aligned to 1024.
 // Cost     one TMA instruction per panel; operands and stmatrix without bank conflicts.
 //
 //   using TileK = PanelTile<bf16, 128, 64>;                  // 128 keys, 64 elements of each

@@ -44,8 +44,8 @@ __device__ __forceinline__ int lane_anew() {
   return static_cast<int>(threadIdx.x) % 32 + zero_anew();
 }
 
-/// Returns whether all groups of four columns from multiples of four on are contiguous and aligned
-/// for vector access.
+/// Returns whether every group of four columns that begins at a multiple of four is contiguous and
+/// aligned for vector access.
 template <class T>
 __device__ bool has_wide_groups(const View<T, 3>& matrix) {
   return matrix.strides[2] == 1 && matrix.strides[1] % 4 == 0 && matrix.strides[0] % 4 == 0 &&
