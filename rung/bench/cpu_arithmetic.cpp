@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multiply-adds per second: twelve independent chains cover a latency of 4 to 5 cycles on two
-// pipes, and fit into the 16 registers of AVX2 together with both operands.
+// Measures multiply-adds per second. Twelve independent chains cover a latency of 4 to 5 cycles on
+// two pipes, and fit into the 16 registers of AVX2 together with both operands.
 #include "rung/cpu/simd.hpp"  // first: it selects the targets
 
 #include "rung/cpu/foreach_target.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ceilings of a GPU: memory bandwidth of reads and copies, and multiply-adds per second.
+// Measures the ceilings of a GPU: memory bandwidth of reads and copies, and multiply-adds per
+// second.
 #include <cuda_runtime.h>
 
 #include "rung/bench/gpu_rates.hpp"

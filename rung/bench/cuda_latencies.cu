@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Latencies of a GPU, rates of atomic additions, and bandwidth and latency of the host link.
+// Measures latencies of a GPU, its rates of atomic additions, and bandwidth and latency of the host
+// link.
 #include <cuda_runtime.h>
 
 #include <cstring>

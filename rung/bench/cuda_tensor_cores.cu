@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor-core throughput: warpgroup matrix multiply-adds (wgmma) on operands that stay in shared
-// memory. Older instructions reach about 60 % of the throughput on Hopper and are no ceiling; GPUs
-// without wgmma are not measured.
+// Measures tensor-core throughput: warpgroup matrix multiply-adds (wgmma) on operands that stay in
+// shared memory. Older instructions reach about 60 % of the throughput on Hopper and are no
+// ceiling; GPUs without wgmma are not measured.
 //
 // Shapes   a wgmma is 64 x 128 x 16 (x 8 for tf32), so that shared memory delivers an operand pair
 //          (6 KiB) in less time than the multiplication takes (64 cycles).

@@ -7,11 +7,12 @@
 //   arithmetic = factor * operations / nominal arithmetic throughput
 //   waiting    = waves * (wave + round * rounds)        waves = blocks / (resident * units), >= 1
 //   issue      = max(1, blocks / units) * (block + step * steps)
-// where |...| is the sum on a CPU and close to the largest of the four on a GPU (overlap); units
-// are SMs or threads. Work depends only on the kernel's code and the call. The two factors and
-// `start`, `launch`, `wave`, `round`, `block` and `step` are coefficients (RateTerm) fitted for a
-// kernel on a machine, which `rung survey --fit` writes to results/MACHINE/rates/OPERATOR.json. On
-// a CPU `waiting` is 0, and `launches` is the number of threads minus one.
+// where |...| is the sum on a CPU and, on a GPU, which overlaps the four, their 4-norm (a smooth
+// maximum); units are SMs or threads. Work depends only on the kernel's code and the call. The two
+// factors and `start`, `launch`, `wave`, `round`, `block` and `step` are coefficients (RateTerm)
+// fitted for a kernel on a machine, which `rung survey --fit` writes to
+// results/MACHINE/rates/OPERATOR.json. On a CPU `waiting` is 0, and `launches` is the number of
+// threads minus one.
 #pragma once
 
 #include <array>

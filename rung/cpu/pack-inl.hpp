@@ -67,8 +67,8 @@ HWY_INLINE hn::Vec<D> load_blocks(D d, const In* from, std::int64_t step) {
   }
 }
 
-/// Transposes within blocks: element r of block b of v[j] becomes column r of row per_block * b +
-/// j.
+/// Exchanges element r of block b of v[j] with element j of block b of v[r]: if block b of v[j] has
+/// elements of row per_block * b + j, v[r] becomes column r.
 template <class D, class V>
 HWY_INLINE void transpose_blocks(D d, V (&v)[4]) {
   const V ac_low = hn::InterleaveLower(d, v[0], v[2]);

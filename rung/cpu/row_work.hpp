@@ -134,9 +134,10 @@ inline std::int64_t row_pieces(std::int64_t length) { return ceil_div(length, ro
 /// reads, and help only if the result would not stay in the caches together with the input (softmax
 /// of f32 8x1000000 on a 2-core Zen 5 vCPU, 32 MB in and out, L3 32 MB: 2.3 ms instead of 2.5). A
 /// core reaches an L3 slice of about 32 MiB on current servers, whatever total the system reports.
-/// Rows of a few lines have too many partial lines (softmax on a 2-core Zen 4 vCPU, one thread and
-/// two, 300000x100: 6 and 5 GB/s non-temporal, 14 and 15 ordinary; 1000000x32 11 and 7, 12 and 12;
-/// 40000x500 14 and 9, 10 and 10). Not for in-place results, whose lines have been read already.
+/// Rows of a few lines have too many partial lines (softmax on a 2-core Zen 4 vCPU, GB/s by one
+/// thread and by two: 300000x100 non-temporal 6 and 5, ordinary 14 and 15; 1000000x32 non-temporal
+/// 11 and 7, ordinary 12 and 12; 40000x500 non-temporal 14 and 9, ordinary 10 and 10). Must not be
+/// used for in-place results, whose lines have been read already.
 inline bool rows_bypass_caches(std::int64_t length, std::int64_t count, std::int64_t written_bytes,
                                std::int64_t read_bytes) {
   constexpr double l3 = 32 << 20;

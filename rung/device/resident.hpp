@@ -18,8 +18,8 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// Returns the number of blocks of `threads` threads with `registers` registers each that an SM
-/// holds; for work estimates.
+/// Returns the number of blocks of `threads` threads with `registers` registers each that fit in
+/// the registers of an SM, from 1 to 32; for work estimates.
 inline int blocks_per_sm(int threads, int registers = 32) {
   constexpr int registers_of_sm = 65536;
   constexpr int most = 32;

@@ -92,7 +92,8 @@ std::vector<Problem> problems_for(const AnyOperator& op, Backend backend,
   return given;
 }
 
-/// Returns true if the backend has one of `rungs`, or any rung if the list is empty.
+/// Returns true if the backend has one of `rungs`; if the list is empty or has public_call, any
+/// rung but a peer suffices.
 bool has_any(const AnyOperator& op, Backend backend, const std::vector<std::string>& rungs) {
   bool has_rungs = false;
   for (const RungInfo* rung : op.rungs()) {

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t shown_failures = 20;  // in the text; JSON has all
 constexpr std::size_t shown_mistrusted = 10;
 
-/// Returns the most frequent reason, and the number of others.
+/// Returns the most frequent reason, how often it occurred, and the number of other reasons.
 std::string main_reason(const RungTally& tally) {
   const auto most =
       std::max_element(tally.reasons.begin(), tally.reasons.end(),

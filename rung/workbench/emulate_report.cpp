@@ -49,7 +49,7 @@ ordered_json occupancy_of(const ordered_json& kernel, const bench::Multiprocesso
   }
 }
 
-/// Returns the number of waves of the largest launch.
+/// Returns the number of waves of the largest launch; null if it is unknown.
 ordered_json waves_of(const ordered_json& kernel, int multiprocessors) {
   const ordered_json& held = kernel.at("occupancy");
   if (held.is_null() || multiprocessors == 0) return {};

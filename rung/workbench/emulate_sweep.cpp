@@ -53,7 +53,7 @@ SweptMacro parse_sweep(const std::string& given) {
   return macro;
 }
 
-/// Returns the unqualified name: "multiply" for "multiply(float const*, int)".
+/// Returns the name without parameters: "multiply" for "multiply(float const*, int)".
 std::string name_of(const ordered_json& kernel) {
   const std::string name = printable(kernel.at("name").get<std::string>());
   return name.substr(0, name.find('('));
@@ -64,8 +64,8 @@ double moved_bytes(const ordered_json& kernel) {
   return bytes.at("global_moved").get<double>() + bytes.at("bulk").get<double>();
 }
 
-/// Returns the barriers and shuffles on the longest path of a warp in a block; null if no block
-/// ran.
+/// Returns the barriers and shuffles on the longest path of a warp in a block, as the mean over
+/// blocks; null if no block ran.
 ordered_json depth_of_kernel(const ordered_json& kernel) {
   const ordered_json& longest = kernel.at("waits").at("longest");
   const double blocks = kernel.at("blocks").get<double>();

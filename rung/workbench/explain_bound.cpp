@@ -14,7 +14,8 @@ using simt::record::Kernel;
 
 double real(std::uint64_t count) { return static_cast<double>(count); }
 
-/// Returns wavefronts of L1 data: one per request, and one per four sectors (128 bytes).
+/// Returns the wavefronts of L1 data: a wavefront moves up to four sectors (128 bytes), and a
+/// request needs at least one.
 double l1_wavefronts(const simt::record::Counters& c) {
   const auto of = [](std::uint64_t requests, std::uint64_t sectors) {
     return std::max(real(requests), real(sectors) / 4);
