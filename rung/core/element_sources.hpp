@@ -36,8 +36,8 @@ concept ContainerFor =
     std::ranges::borrowed_range<R> &&
     ElementFor<std::remove_reference_t<std::ranges::range_reference_t<R>>, Void>;
 
-/// std::mdspan, or a type with the same members, strided over stored elements: an accessor that
-/// computes its elements (std::linalg::scaled) has none to refer to.
+/// std::mdspan, or a type with the same members, strided over stored elements. Accessors that
+/// compute elements (std::linalg::scaled) are rejected: they have no element to refer to.
 template <class M, class Void>
 concept MdspanFor =
     requires(const M& m) {

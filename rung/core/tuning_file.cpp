@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and appends measured choices. Invalid lines - torn, or of another version or program - are
-// skipped; tuning.cpp ignores names that are not candidates of the call.
+// Reads and appends measured choices. Invalid lines (incomplete, or of another version or program)
+// are skipped; tuning.cpp ignores names that are not candidates of the call.
 #include "rung/core/tuning_file.hpp"
 
 #include <fcntl.h>

@@ -20,8 +20,9 @@ RUNG_API void copy_line(const void* from, void* to, std::int64_t bytes, const vo
 RUNG_API void stream_line(const void* from, void* to, std::int64_t bytes);
 RUNG_API void end_streams();
 
-/// Converts contiguous f32, f16, bf16 or u8 elements to f32 and back, rounding to nearest even; u8
-/// is clamped to 0 to 255, and NaN becomes 0. Accesses exactly `count` elements. Memory-bound.
+/// widen_line() converts contiguous f32, f16, bf16 or u8 elements to f32. narrow_line() converts
+/// back, rounding to nearest even; for u8 it clamps to [0, 255], and NaN becomes 0. Both access
+/// exactly `count` elements and are memory-bound.
 RUNG_API void widen_line(DType type, const void* from, float* to, std::int64_t count);
 RUNG_API void narrow_line(const float* from, DType type, void* to, std::int64_t count);
 

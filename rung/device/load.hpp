@@ -47,7 +47,8 @@ __device__ __forceinline__ T* in_registers(T* p) {
 namespace device_detail {
 
 // Register type of a load or store of `Bytes` bytes. The simulator uses vector types that may alias
-// any type: the compiler would split a uint4 into four accesses, which would be counted.
+// any type: the host compiler would split the access of a uint4 into four, and the simulator would
+// count four.
 template <int Bytes>
 struct Chunk;
 #if defined(__CUDACC__)

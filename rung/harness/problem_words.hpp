@@ -33,8 +33,8 @@ void expect_one_of(std::string_view op, const Problem& problem, const Range& all
   }
 }
 
-/// Parses a list of axes: "0,2" or "-1", or one digit per axis, "02", for problems, in which a
-/// comma would end the option.
+/// Parses a list of axes: "0,2", "-1", or one digit per axis, "02", as in problems, where a comma
+/// would end the option.
 inline Extents parse_axis_list(std::string_view op, std::string_view what, std::string_view text) {
   std::vector<std::string_view> words;
   const bool is_list = text.find_first_of(",-") != std::string_view::npos;

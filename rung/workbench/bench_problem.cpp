@@ -246,8 +246,8 @@ class ProblemBench {
     if (peer != nullptr) row.vs_peer = bench::speed_ratio(*peer, samples);
   }
 
-  /// Returns why there is no ceiling, "" if there is one. Arithmetic rates are measured for some
-  /// types only.
+  /// Returns why there is no ceiling; "" if there is one, and on the simulated GPU. Arithmetic
+  /// rates are measured for some types only.
   std::string no_ceiling() const {
     if (context_.backend() == Backend::simt || bench::seconds_at_best(cost_, ceiling_) > 0) {
       return "";

@@ -104,8 +104,8 @@ int most(const Explained& one, int (*of)(const KernelUsage& usage)) {
 
 using Spread = const simt::record::Distribution& (*)(const Kernel& kernel);
 
-/// Returns the distinct numbers of sectors or wavefronts per request if they differ and are few: a
-/// mean then hides the cost of each access of the source.
+/// Returns the distinct numbers of sectors or wavefronts per request if there are 2 to 4, else
+/// none: the mean of so few would hide the cost of each access of the source.
 std::vector<std::size_t> kinds_of(const Explained& one, const Explained* before, Spread spread) {
   constexpr std::size_t most_kinds = 4;
   std::vector<std::size_t> kinds;

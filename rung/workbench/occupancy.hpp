@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the parts of `rung occupancy`: one SM, and one SM of each of several GPUs.
+// Declarations for both forms of `rung occupancy`: for one SM, and for the SMs of several GPUs.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

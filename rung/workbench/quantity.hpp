@@ -42,8 +42,8 @@ double parse_quantity(std::string_view option, std::string_view text, Unit unit,
 /// Parses a whole number, such as "16K" registers; K and Ki are 1024.
 int parse_kibi_count(std::string_view option, std::string_view text);
 /// Formats a quantity: "6,912 bytes", "1.5 MB/s", "412.5 ns". Four significant digits; whole
-/// numbers exactly; bytes with up to five digits of a binary unit, or up to nine digits without
-/// one.
+/// numbers exactly. Bytes that are a whole number of KiB, MiB ... are exact in that unit up to five
+/// digits, others exact in bytes up to nine digits.
 std::string format_quantity(double value, Unit unit);
 
 }  // namespace rung::workbench

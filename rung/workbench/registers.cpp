@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matches a kernel of the simulated GPU to nvcc's kernel: the names are equal except for the
-// target.
+// namespace RUNG_TARGET.
 #include "rung/workbench/registers.hpp"
 
 #include <cxxabi.h>

@@ -63,8 +63,9 @@ struct BlockTile {
   int part;                 // index among all slices of tiles; negative: a whole tile
 };
 
-/// Calls body(BlockTile) for every gridDim.x-th tile. If a cluster's blocks share B, a unit of the
-/// raster is a column of vertically adjacent tiles, one per block.
+/// Calls body(BlockTile) for the calling block's tiles: every gridDim.x-th tile of the raster. If a
+/// cluster's blocks share B, a unit of the raster is a column of vertically adjacent tiles, one per
+/// block.
 template <class TileA, class TileB, class Job, class Body>
 __device__ __forceinline__ void for_each_tile(const Job& job, const Body& body) {
   constexpr int blocks = TileB::parts;
