@@ -20,9 +20,9 @@ struct OperandLoads {
   [[nodiscard]] double total() const { return a + b; }
 };
 
-/// Returns the loads for C in tiles of rows x columns: each element of A is loaded once per column
-/// of tiles, m k ceil(n / columns) loads; each element of B once per row of tiles, k n ceil(m /
-/// rows) loads.
+/// Returns the loads for C in tiles of rows x columns. Each element of A is loaded once per column
+/// of tiles: m k ceil(n / columns) loads. Each element of B is loaded once per row of tiles:
+/// k n ceil(m / rows) loads.
 OperandLoads tiled_loads(const ProductShape& shape, double rows, double columns);
 
 /// Returns the registers of a v1 x v2 tile of C that loads v3 steps of k at a time:

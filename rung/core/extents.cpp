@@ -33,10 +33,11 @@ struct OverlapAxis {
 };
 
 /// Searches for two elements at one address: index differences d_i, |d_i| <= reach_i and not all
-/// zero, with sum d_i stride_i = 0. found() chooses d_i from `axis` on, whose sum must be `target`;
-/// `nonzero`: one of the earlier d_i is not zero. Axes are sorted by descending stride, so that few
-/// values of each d_i leave a remainder that the later axes can reach. `budget_` bounds the search;
-/// if it is exhausted, the result is true (an overlap), the safe answer.
+/// zero, with sum d_i stride_i = 0. found() chooses the d_i from `axis` on, whose part of the sum
+/// must be `target`; `nonzero`: one of the earlier d_i is not zero. Axes are sorted by descending
+/// stride, so that few values of each d_i leave a remainder that the later axes can reach.
+/// `budget_` bounds the search; if it is exhausted, the result is true (an overlap), the safe
+/// answer.
 class OverlapSearch {
  public:
   OverlapSearch(const OverlapAxis* axes, int count) : axes_(axes), count_(count) {}

@@ -23,8 +23,8 @@ HWY_INLINE V keep_nan(V x, V result) {
   return hn::IfThenElse(hn::IsNaN(x), x, result);
 }
 
-/// Returns 1 / (1 + exp(-x)). Uses exp(-|x|), which cannot overflow; for x < 0, exp(x) / (1 +
-/// exp(x)) keeps the full precision of small results.
+/// Returns 1 / (1 + exp(-x)). Uses e = exp(-|x|), which cannot overflow; e / (1 + e) for x < 0
+/// keeps the full precision of small results.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V sigmoid(D d, V x) {
   const V one = hn::Set(d, 1);

@@ -87,11 +87,11 @@ HWY_INLINE void transpose_blocks(D d, V (&v)[2]) {
   v[0] = low;
 }
 
-/// Packs a panel that is contiguous along k by transposing squares of lanes x lanes. Row 4b + j (2b
-/// + j for f64) is loaded into block b of vector j, so that transposing 4x4 (2x2) within all blocks
-/// at once yields whole columns. Each row of the square is loaded completely before the next row:
-/// rows a power of two apart map to one set of the L1 cache, and a half-read line would be evicted
-/// (0.3 ns per element instead of 0.1).
+/// Packs a panel that is contiguous along k by transposing squares of lanes x lanes. Row 4b + j
+/// (for f64 2b + j) is loaded into block b of vector j, so that transposing 4x4 (2x2) within all
+/// blocks at once yields whole columns. Each row of the square is loaded completely before the next
+/// row: rows a power of two apart map to one set of the L1 cache, and a half-read line would be
+/// evicted (0.3 ns per element instead of 0.1).
 template <class T, class In>
 void pack_transposed(const In* from, std::int64_t row, int count, int readable, int width,
                      std::int64_t k, T* to) {

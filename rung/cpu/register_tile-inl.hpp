@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // RegisterTile: Rows x Vectors vectors of sums, kept in registers while a kernel loops over the
-// terms of a matrix product. Each term takes Vectors vector loads and Rows broadcasts for Rows x
-// Vectors multiply-adds.
+// terms of a matrix product. Each term takes Vectors vector loads and Rows broadcasts for
+// Rows x Vectors multiply-adds.
 //
 //   RegisterTile<6, 4, float> tile;
 //   tile.clear();

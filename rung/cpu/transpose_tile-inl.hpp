@@ -54,8 +54,8 @@ HWY_INLINE hn::Vec<D> load_blocks(D d, const std::byte* from, std::int64_t step)
   }
 }
 
-/// Moves element (i, j) of each block's square to (j, i): interleaving vector i with vector i +
-/// per_block / 2 rotates the bits of the index (i, j) by one; after as many rounds as i has bits, i
+/// Moves element (i, j) of each block's square to (j, i): interleaving vectors i and i +
+/// per_block/2 rotates the bits of the index (i, j) by one. After as many rounds as i has bits, i
 /// and j are exchanged.
 template <int per_block, class D, class V>
 HWY_INLINE void transpose_in_blocks(D d, V (&v)[per_block]) {

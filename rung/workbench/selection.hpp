@@ -58,8 +58,8 @@ inline constexpr int max_device = 1023;
 /// Returns a context on device number `device` of a backend. Throws Error(invalid_argument) if it
 /// is not 0 on the CPU or the simulated GPU.
 Context context_on(Backend backend, int threads, int device);
-/// Returns the device name for "gemm on opencl (NVIDIA H100)": in parentheses after a blank; "" for
-/// the CPU and the simulated GPU.
+/// Returns the device name in parentheses, to follow a backend's name: " (NVIDIA H100)"; "" for the
+/// CPU and the simulated GPU.
 std::string device_in_parentheses(const Context& context);
 
 /// Parses problems; "f32 64x64x64" may be one word or two.

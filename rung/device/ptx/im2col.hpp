@@ -8,8 +8,8 @@
 // Pixels are numbered from (image, h, w) on, along w first, then h, then images, within a window:
 // on each spatial axis from lower to extent - 1 + upper, in steps of `steps`. Each position, moved
 // by `offsets`, is loaded; pixels outside the image are zero. For a filter of f taps with padding p
-// and dilation d: lower = -p, upper = p - (f - 1) d, steps = the convolution's stride, offsets =
-// tap * d; the window's positions are then the output's pixels, in their order.
+// and dilation d: lower = -p, upper = p - (f - 1) d, steps = the convolution's stride,
+// offsets = tap * d; the window's positions are then the output's pixels, in their order.
 #pragma once
 
 #include <cstdint>

@@ -21,8 +21,8 @@
 //   A tf32    a[0]: row 16 w + group, column t; a[1]: row + 8; a[2], a[3]: column + 4
 //   A 8-bit   a[0]: row 16 w + group, columns 4 t to 4 t + 3; a[1]: row + 8; a[2], a[3]: + 16
 //
-// Operands in shared memory. B has N rows of K elements: "rows" are along M or N. A swizzle of W =
-// 32, 64 or 128 bytes permutes 16-byte chunks. `leading` and `stride` are byte offsets.
+// Operands in shared memory. B has N rows of K elements: "rows" are along M or N. A swizzle of
+// W = 32, 64 or 128 bytes permutes 16-byte chunks. `leading` and `stride` are byte offsets.
 //   K-major         row r is at r * W, swizzled, W bytes long; more bytes of K are further panels.
 //                   `stride`: from 8 rows to the next 8, 8 W if dense. `leading`: ignored.
 //                   advanced() moves along K within a panel.

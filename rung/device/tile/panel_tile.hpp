@@ -57,16 +57,16 @@ struct PanelTile {
     return swizzled<Swizzle::bytes_128>(row * line + column * 2);
   }
 
-  /// Returns the descriptor of the operand whose rows are M or N, from first_row on (a multiple of
-  /// 8), and whose columns [16 step, 16 step + 16) are K.
+  /// Returns the descriptor of the operand whose rows, from first_row (a multiple of 8) on, are M
+  /// or N and whose columns are K: the 16 columns from 16 step on.
   static __device__ __forceinline__ ptx::MatrixDescriptor along_columns(const unsigned char* tile,
                                                                         int first_row, int step) {
     constexpr int steps = panel_columns / 16;
     return ptx::advanced(ptx::matrix_descriptor(tile, Swizzle::bytes_128, panel_bytes, pattern),
                          first_row * line + step / steps * panel_bytes + step % steps * 32);
   }
-  /// Returns the descriptor of the operand whose columns are N and whose rows [16 step, 16 step +
-  /// 16) are K.
+  /// Returns the descriptor of the operand whose columns are N and whose rows are K: the 16 rows
+  /// from 16 step on.
   static __device__ __forceinline__ ptx::MatrixDescriptor along_rows(const unsigned char* tile,
                                                                      int step) {
     return ptx::advanced(ptx::matrix_descriptor(tile, Swizzle::bytes_128, panel_bytes, pattern),
