@@ -90,8 +90,8 @@ struct MemoryLevel {
 };
 
 /// Returns buffer sizes per memory level. A cache level uses half of the cache, because the rest of
-/// the program shares it; L3 and memory are shared by all cores. Memory: much larger than the
-/// last-level cache.
+/// the program shares it. Sizes are per thread for L1 and L2, and of all threads together for L3
+/// and memory, which all cores share. Memory: much larger than the last-level cache.
 std::vector<MemoryLevel> memory_levels(const Machine& machine) {
   const double last = std::max({machine.l3_bytes, machine.l2_bytes, 1 * mebibyte});
   return {{"L1", machine.l1_bytes / 2},

@@ -218,8 +218,8 @@ thread_local constinit OwnPool own{nullptr, nullptr, 0, false};
 void end_own_pool() {
   own.ended = true;
   Pool* const pool = std::exchange(own.pool, nullptr);
-  // Deletes no pool whose threads belong to the parent process of a fork, and none in the middle of
-  // a call, during which exit() was called.
+  // Deletes no pool whose threads belong to the parent process of a fork, and none of a thread that
+  // has called exit() within a call.
   if (own.of_generation == generation.load(std::memory_order_relaxed) && !in_body) delete pool;
 }
 

@@ -96,8 +96,8 @@ bool is_wrong_choice(const SurveyRow& row);
 /// the floor and more than the floor plus floor_slack. False for an undecided row.
 bool is_missing_kernel(const SurveyRow& row);
 /// Returns the sort key of a problem, worst first: the least of its ratios, 0 for a wrong result.
-/// Without a peer, of_floor is among them, times floor_multiple; a time within floor_slack of the
-/// floor counts as 1. Undecided rows sort last.
+/// Without a peer, of_floor * floor_multiple is one of them (1 if the time is within floor_slack of
+/// the floor). Undecided rows sort last.
 double goodness(const SurveyRow& row);
 /// Returns true if a row that was timed again replaces the previous one: either of them failed, the
 /// previous one was undecided, or the new one is decided and has a better goodness().

@@ -8,8 +8,8 @@
 //   const float sum = *theirs;  // a plain load, store or atomic
 //   ptx::cluster_sync();        // no block exits, or overwrites its value, before all have read
 //
-// Shared memory of a block is invalid once the block exits, so that the last cluster_sync() above
-// is required. The simulator poisons the memory when the block exits.
+// Shared memory of a block is invalid once the block exits: hence the last cluster_sync() above.
+// The simulator poisons the memory when the block exits.
 #pragma once
 
 #include <cstdint>

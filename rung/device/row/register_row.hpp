@@ -27,7 +27,7 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// ragged: rows of any alignment, cut at aligned addresses by the lead of the first tensor
+/// ragged: rows of any alignment, cut into packs at the aligned addresses of the first tensor
 /// (RowPacks). regular: rows begin and end at multiples of a pack. whole: regular, and every thread
 /// owns exactly `packs` packs; no bounds checks.
 enum class RowKind { ragged, regular, whole };
