@@ -55,7 +55,7 @@ RUNG_API void activation_backward(Context& context, const ConstTensorRef& saved,
                                   const ConstTensorRef& dy, const TensorRef& dx,
                                   const ActivationBackwardOptions& options = {}, Pick pick = best);
 
-/// Call activation_backward() with the function that names them.
+/// Call activation_backward() with the activation function in their name.
 RUNG_API void sign_backward(Context& context, const ConstTensorRef& saved, const ConstTensorRef& dy,
                             const TensorRef& dx, Pick pick = best);
 RUNG_API void sigmoid_backward(Context& context, const ConstTensorRef& saved,

@@ -80,7 +80,7 @@ struct ElementwiseOptions {
 RUNG_API void elementwise(Context& context, const ElementwiseInputs& inputs, const TensorRef& z,
                           const ElementwiseOptions& options = {}, Pick pick = best);
 
-/// Call elementwise() with the function that names them.
+/// Call elementwise() with the function in their name.
 RUNG_API void add(Context& context, const ConstTensorRef& x, const ConstTensorRef& y,
                   const TensorRef& z, Pick pick = best);
 RUNG_API void subtract(Context& context, const ConstTensorRef& x, const ConstTensorRef& y,

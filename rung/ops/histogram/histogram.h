@@ -24,8 +24,8 @@ typedef struct rung_histogram_options {
 /* Sets the first `size` bytes - sizeof(rung_histogram_options) - to defaults: the range [0, n). */
 RUNG_C_API rung_status rung_histogram_options_init(rung_histogram_options* options, size_t size);
 
-/* counts[b] = the number of elements of x in bin b. counts: n of i32 or i64, not overlapping x or
- * edges (by address ranges: see rung_tensor). NULL options are the defaults. */
+/* counts[b] = the number of elements of x in bin b. counts: n elements of i32 or i64, not
+ * overlapping x or edges (by address ranges: see rung_tensor). NULL options are the defaults. */
 RUNG_C_API rung_status rung_histogram(rung_context* context, const rung_tensor* x,
                                       const rung_tensor* counts,
                                       const rung_histogram_options* options);

@@ -39,7 +39,7 @@
 //            unsharp   x + ((x - b) round(256 amount) + 2^7) / 2^8 rounded down, b the u8 result of
 //                      gaussian, then clamped to 0 to 255
 //            sobel     the root rounded to nearest (there are no ties), at most 255
-// Accuracy f32, with u the unit roundoff and S the same sum of absolute values:
+// Accuracy f32, with u the unit roundoff and S the sum of the absolute values of the terms:
 //            grey      |error| <= 6 u S
 //            blurs     |error| <= (2 T + 8) u S =: E
 //            unsharp   |error| <= |amount| E + 4 u (|x| + |amount| (|x| + |b| + E))

@@ -27,10 +27,10 @@
 //          finite and NaN where it is not.
 //          Overflow: finite elements give no NaN, except that epsilon = 0 makes a row of equal
 //          elements NaN. Where sum((s - mean)^2) (rms: sum(s^2)) overflows the arithmetic, or
-//          |mean| is 2^100 or more (f64: 2^960), rstd is 0 and y is beta. This may begin at
-//          (1 + n / 64) sum((s - mean)^2) + n (K u mean(|s|))^2, since the sum may be taken about a
-//          rounded mean, or about the mean of a part of the row. mean is finite and keeps its
-//          bound, even where sum(|s|) overflows.
+//          |mean| is 2^100 or more (f64: 2^960), rstd is 0 and y is beta. A rung may also do so
+//          where (1 + n / 64) sum((s - mean)^2) + n (K u mean(|s|))^2 overflows, since it may take
+//          the sum about a rounded mean, or about the mean of a part of the row. mean is finite and
+//          keeps its bound, even where sum(|s|) overflows.
 // Accuracy with u the unit roundoff of the arithmetic, K = n / 8 + 32, z the exact result before
 //          gamma, S = rstd mean(|s|) and t = K u S, every rung keeps
 //            |error of y|    <= K u |gamma| (|z| + S + |z| t S) + 2 u |y|

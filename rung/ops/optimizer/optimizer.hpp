@@ -27,9 +27,9 @@
 //            sgd   |error of m| <= 8 u (|momentum m| + G)
 //                  |error of p| <= 2 u |p| + 8 u rate (|momentum m| + G), nesterov: twice that
 //            adam  |error of m| <= 8 u (|beta1 m| + (1 - beta1) G), of v: the same of its terms
-//                  |error of p| <= 2 u |p| + 32 u rate' M / D,  rate' = rate / (1 - beta1^t),
-//                  M = |beta1 m| + (1 - beta1) G,  D the denominator with |g'| in place of G, and
-//                  (1 + sqrt((1 - beta2) / (1 - beta2^t)) G / D) times as much
+//                  |error of p| <= 2 u |p| + 32 u rate' S M / D,  rate' = rate / (1 - beta1^t),
+//                  M = |beta1 m| + (1 - beta1) G,  D the denominator in the formula of p, and
+//                  S = 1 + sqrt((1 - beta2) / (1 - beta2^t)) G / D
 //          plus one rounding to the type of each; without a master p is rounded at every step. The
 //          error of n is at most 4 u n; for f64 (4 + N) u n with N elements, and if c < 1 the 8 and
 //          32 above increase by N and 2 N. Numbers below the smallest normal one may be 0.
@@ -75,7 +75,7 @@ RUNG_API void optimizer(Context& context, const TensorRef& parameters,
                         const ConstTensorRef& gradients, const OptimizerOptions& options = {},
                         Pick pick = best);
 
-/// Call optimizer() with the kind that names them; options.kind is ignored.
+/// Call optimizer() with the kind in their name; options.kind is ignored.
 RUNG_API void sgd_step(Context& context, const TensorRef& parameters,
                        const ConstTensorRef& gradients, const OptimizerOptions& options = {},
                        Pick pick = best);

@@ -8,11 +8,11 @@
 // i. Indices have as many axes as the mask.
 //
 // Mask     w has 1, 2 or 3 axes, 1 to 31 elements a side, odd or even, in any layout; finite
-//          values. By default its anchor is the middle: extent / 2, rounded down. Two other ways
-//          of giving it: one vector per axis, whose product it is (stencil_separable), and a window
-//          without a mask, every element of which weighs 1 (a box filter; scale = 1 / size is a
-//          mean). On a CPU that is at most 8 additions per element along rows, and 3 along each
-//          other axis.
+//          values. By default its anchor is the middle: extent / 2, rounded down. There are two
+//          other forms: one vector per axis, whose product is the mask (stencil_separable), and a
+//          window without a mask, all of whose weights are 1 (a box filter; scale = 1 / size gives
+//          the mean). A window costs a CPU at most 8 additions per element along rows, and 3 along
+//          each other axis.
 // Edges    the value of x[j] where j is outside the array, n its extent along an axis:
 //            zero    0
 //            clamp   the nearest element:            a a a | a b c d | d d d

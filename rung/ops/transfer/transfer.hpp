@@ -10,7 +10,7 @@
 // Aliasing y may be x exactly; otherwise they must not overlap. Overlap is decided by address
 //          ranges, from the lowest to the highest byte that a tensor touches, so that tensors whose
 //          elements interleave are refused.
-// Waits    y is complete when the call returns. Not for capture in a CUDA graph.
+// Waits    y is complete when the call returns. The call cannot be captured in a CUDA graph.
 // Memory   device and page-locked buffers belong to the context, grow to the largest need seen and
 //          are kept; chunked_streams needs 64 MiB on the device and 128 MiB of page-locked memory
 //          at most, whatever the size.

@@ -22,8 +22,8 @@ typedef struct rung_transpose_options {
 /* Sets the first `size` bytes - sizeof(rung_transpose_options) - to defaults: no order. */
 RUNG_C_API rung_status rung_transpose_options_init(rung_transpose_options* options, size_t size);
 
-/* y = x with its axes in another order, of any one type. y must not overlap x (by address
- * ranges: see rung_tensor). NULL options are the defaults. */
+/* y = x with its axes in another order; y has the type of x, which may be any. y must not overlap
+ * x (by address ranges: see rung_tensor). NULL options are the defaults. */
 RUNG_C_API rung_status rung_transpose(rung_context* context, const rung_tensor* x,
                                       const rung_tensor* y, const rung_transpose_options* options);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // activation_backward / vectorized, 16 bytes
 //
-// Idea     each thread moves 16 bytes of every tensor in one access, aligned to dx; saved and dy
-//          are both in flight before either is used.
+// Idea     each thread moves 16 bytes of every tensor in one access, from a 16-byte boundary of dx
+//          on; saved and dy are both in flight before either is used.
 // Changes  against thread_per_element: a quarter of the accesses (an eighth for small types); one
 //          address per pack; the next launch is set up while this one runs.
 // Cost     loads and stores every element once. gelu and silu: an exponential and one or two

@@ -84,7 +84,7 @@ void ActivationBackward::reference(const Args& args, Oracle& oracle) {
   const Extents& shape = args.dx.shape;
   const DType type = args.dx.dtype;
   const Real unit = epsilon(type == DType::f64 ? DType::f64 : DType::f32) / 2;
-  // dy multiplies the underflow of a slope.
+  // Error of an f' that underflows; it is multiplied by dy.
   const Real vanishing = smallest(type == DType::f64 ? DType::f64 : DType::f32);
   std::size_t i = 0;
   for (const std::int64_t row : output.rows) {

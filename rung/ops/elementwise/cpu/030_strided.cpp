@@ -5,7 +5,8 @@
 //          the vector kernel. An operand already in that order, as most are, is read in place.
 //          Short rows are gathered many at a time: a repeated row is expanded once for all pieces,
 //          an element repeated along its row is a vector store.
-// Changes  Against simd: supports every layout. Indices are incremented instead of divided.
+// Changes  Against simd: supports every layout. Offsets are incremented from element to element,
+//          not computed by divisions.
 // Cost     As simd, plus one pass through L1 per strided operand.
 // Limits   Every valid call; one thread. An f32 operand that is strided along z's rows uses 4 bytes
 //          of each cache line per row; the other 60 remain in L2 for the next row if one line per

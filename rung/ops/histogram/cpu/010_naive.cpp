@@ -3,9 +3,9 @@
 //
 // Idea     The definition: find each element's bin and add one to its count.
 // Changes  Baseline.
-// Cost     x once; a load, an addition and a store per element. Among equal neighbors each addition
-//          waits for store forwarding, and a mispredicted memory dependence flushes the pipeline:
-//          data with 90 % of one value is several times slower than random data.
+// Cost     x is read once; a load, an addition and a store per element. Among equal neighbors each
+//          addition waits for store forwarding, and a mispredicted memory dependence flushes the
+//          pipeline: data with 90 % of one value is several times slower than random data.
 // Limits   every valid call.
 // Source   any textbook.
 #include "rung/ops/histogram/cpu/detail/walk.hpp"

@@ -3,10 +3,10 @@
 //
 // Idea     Four tables of 32-bit counters in rotation: element i is counted in table i % 4, and the
 //          tables are added at the end.
-// Changes  Against naive: an addition waits for the last store to the same counter; equal neighbors
-//          conflict only every fourth time. Values outside the range have a counter of their own,
-//          which saves a branch that random data would mispredict.
-// Cost     x once; a load, an addition and a store per element, in cache.
+// Changes  Against naive: an addition waits for the previous store to its counter; of equal
+//          neighbors, only every fourth uses the same table and waits. Values outside the range
+//          have a counter of their own, which saves a branch that random data would mispredict.
+// Cost     x is read once; a load, an addition and a store per element, in cache.
 // Limits   Up to 2^16 bins, beyond which four tables exceed the cache; one thread. EXPERIMENTS.md
 //          has results for more tables.
 // Source   Known from entropy coders, e.g. Y. Collet's FSE (HIST_count_parallel).

@@ -6,7 +6,8 @@
 //          only these are counted one by one.
 // Changes  Against private_tables: the bin arithmetic takes one vector per 8 or 16 elements, and
 //          dominant values do not wait for each other's stores.
-// Cost     x once; a load, an addition and a store per element, in cache, plus the vector code.
+// Cost     x is read once; a load, an addition and a store per element, in cache, plus the vector
+//          code.
 // Limits   Up to 2^22 bins; one thread. Given edges are searched element by element.
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/cpu/load-inl.hpp"

@@ -4,7 +4,8 @@
 // Idea     Each thread counts its share of x in tables of its own, with the kernels of vector_bins
 //          or bytes. After a barrier, each thread adds the tables over its share of the bins.
 // Changes  Against vector_bins: several threads, which share nothing until all have counted.
-// Cost     x once; at most one store per element, half a store where pairs of bytes are counted.
+// Cost     x is read once; at most one store per element, half a store where pairs of bytes are
+//          counted.
 // Limits   Up to 2^22 bins: each thread clears a table of all bins, which is added to the counts. A
 //          table shared by threads would need atomic additions, about 5 ns each.
 #include <algorithm>

@@ -6,9 +6,9 @@
 //          bins: a value's bin is looked up once, at the end.
 // Changes  against lane_private: wide loads; fewer copies for more bins, at the price of some
 //          conflicts between lanes.
-// Cost     x once. A byte takes a shift, a masked OR, an addition and a shared-memory atomic: 1.0
-//          to 1.7 cycles per warp on an H200, so at least 19 bytes per cycle and SM, while memory
-//          delivers 17.
+// Cost     x is read once. A byte takes a shift, a masked OR, an addition and a shared-memory
+//          atomic: 1.0 to 1.7 cycles per warp on an H200, so at least 19 bytes per cycle and SM,
+//          while memory delivers 17.
 // Limits   contiguous x; up to 12288 bins of equal width, any number and any edges for u8.
 // Source   J. Gomez-Luna et al., "An optimized approach to histogram computation on GPU", 2013
 #include "rung/ops/histogram/cuda/detail/walk.hpp"

@@ -5,11 +5,11 @@
 //          divided into slices: each block counts the values of one slice, and blocks of different
 //          slices read the same part of x at about the same time, so that L2 serves most loads.
 //          Beyond eight slices the counts stay in L2, with fewer atomics: a bin that is frequent in
-//          a sample of 32 elements is counted in registers, and lanes whose bin equals their warp's
-//          first lane's are counted by that lane.
+//          a sample of 32 elements is counted in registers, and the first lane of a warp counts all
+//          lanes of the warp that have its bin.
 // Changes  against multi_copy_vectorized: a single copy of the table, 4.7 times as many bins.
-// Cost     x once per slice. Each block adds its table to counts: 132 blocks of 50000 bins each
-//          make 6.6 million coalesced atomics on L2.
+// Cost     x is read once per slice. Each block adds its table to counts: 132 blocks of 50000 bins
+//          each make 6.6 million coalesced atomics on L2.
 // Limits   contiguous x; bins of equal width; not u8, which has 256 values.
 #include "rung/core/bounds.hpp"
 #include "rung/ops/histogram/cuda/detail/walk.hpp"

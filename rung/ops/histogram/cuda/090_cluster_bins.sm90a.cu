@@ -4,7 +4,7 @@
 // Idea     one table per cluster of 2, 4 or 8 blocks, distributed over their shared memory: a block
 //          reads its own part of x and adds to the block that holds the bin.
 // Changes  against large_bins: up to 464896 bins with x read once, instead of once per slice.
-// Cost     x once. In a cluster of n blocks, (n - 1) / n of the additions cross SMs.
+// Cost     x is read once. In a cluster of n blocks, (n - 1) / n of the additions cross SMs.
 // Limits   as large_bins; compute capability 9.0. Neighboring bins are distributed in groups of 32,
 //          which spreads the center of a bell curve over blocks, while counts are still written in
 //          whole lines.
@@ -67,8 +67,8 @@ __global__ void __launch_bounds__(tuning.threads)
   }
 }
 
-/// Returns log2 of the smallest cluster whose tables hold all bins; too large for max_blocks if no
-/// cluster does.
+/// Returns log2 of the smallest cluster whose tables hold all bins; if none does, log2 of a cluster
+/// of more than max_blocks.
 int cluster_bits_for(const Histogram::Args& args, const Context& context) {
   const auto room = static_cast<std::int64_t>(context.info().shared_per_block / sizeof(unsigned));
   int bits = 1;

@@ -55,9 +55,10 @@ struct EvenBins {
   }
 };
 
-/// Bins of equal width for integers: floor(d n / span) as the upper half of d * ceil(2^64 n /
-/// span). Exact for d < span <= 2^32: rounding the factor adds less than d 2^-64 < 1 / span, and a
-/// quotient that is not an integer is at least 1 / span below the next integer.
+/// Bins of equal width for integers: floor(d n / span), computed as floor(d f / 2^64) with the
+/// factor f = ceil(2^64 n / span). Exact for d < span <= 2^32: rounding the factor up adds less
+/// than d / 2^64 < 1 / span, and a quotient that is not an integer is at least 1 / span below the
+/// next integer.
 struct WholeBins {
   using Key = std::int64_t;
   std::int64_t low;

@@ -29,7 +29,7 @@ struct Axis {
   std::int64_t extent;
   std::int64_t stride;
   [[nodiscard]] bool outside_of(const Axis& other) const {
-    // Axes of stride 0 repeat inner axes: outermost, so that rows stay long.
+    // Axes of stride 0, which repeat the inner axes, come first, so that rows stay long.
     if (stride == 0 || other.stride == 0) return stride == 0 && other.stride != 0;
     return stride > other.stride;
   }

@@ -254,7 +254,7 @@ TEST(HistogramCpu, BytesInEveryPatternAndByAnyNumberOfThreads) {
 }
 
 TEST(HistogramCpu, MoreThan31BitsOfElementsNeedWideCounts) {
-  // 2^31 + 2^20 bytes through 2^20 of them.
+  // x has 2^31 + 2^20 elements, but only 2^20 bytes of memory: its rows have stride 0.
   constexpr std::int64_t row = 1 << 20;
   constexpr std::int64_t rows = 2049;
   const std::vector<std::uint8_t> x(row, 9);

@@ -4,8 +4,8 @@
 // Idea     Each row is copied once into a line with its border filled in; a ring buffer holds the
 //          lines under the window. A tap adds its weight times a whole shifted line to a line of
 //          sums.
-// Changes  Against naive: the inner loop clamps no index and is a unit-stride multiply-add, which
-//          the compiler vectorizes: most of the gain.
+// Changes  Against naive: the inner loop clamps no index and is a unit-stride multiply-add. The
+//          compiler vectorizes it, which is most of the gain.
 // Cost     T^2 multiply-adds per result of a blur, each with a load and a store of the sum from L1.
 // Limits   Box, Gaussian and Sobel; one thread.
 // Source   M. Wolf and M. Lam, A Data Locality Optimizing Algorithm, PLDI 1991.
@@ -45,7 +45,8 @@ void sobel_row(const Lines<T>& lines, const Line& line, T* out) {
     const Sum down = at(2, 0) - at(0, 0) + 2 * (at(2, 1) - at(0, 1)) + at(2, 2) - at(0, 2);
     const float root = std::sqrt(static_cast<float>(across * across + down * down));
     if constexpr (Blur<T>::is_u8) {
-      // f32 rounds correctly: the root of an integer of this size is never so close to a half.
+      // f32 suffices: the root of an integer of this size is never as close to a half as the
+      // rounding error of f32.
       const int rounded = static_cast<int>(root + 0.5F);  // NOLINT(bugprone-incorrect-roundings)
       out[j] = static_cast<T>(std::min(rounded, 255));
     } else {

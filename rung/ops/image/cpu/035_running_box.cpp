@@ -71,8 +71,8 @@ HWY_INLINE U16 sum_of(const std::uint16_t* from, std::int64_t step, int count) {
   return sum;
 }
 
-/// Computes out = sum(j) / area for windows up to 15 x 15, whose sums fit 16 bits. n / area, with n
-/// the sum, plus half of the area to round to nearest, is computed as (n factor) / 2^(16 + shift)
+/// Computes out = sum(j) / area for windows up to 15 x 15, whose sums fit 16 bits. To round to
+/// nearest, n is the sum plus half of the area; n / area is computed as n factor / 2^(16 + shift),
 /// rounded down.
 template <int radius, class Sum>
 HWY_INLINE void mean_of_16(const Sum& sum, bool truncate, Byte* out, std::int64_t count) {

@@ -6,8 +6,8 @@
 //          row: the neighbor of an element is then 3 or 4 elements away.
 // Changes  Against pixel_per_thread: T^2 loads from shared memory instead of L1, and one border
 //          test per element loaded instead of one per tap.
-// Cost     (8 + 2 r)(128 + 2 r C) loads of single elements per 1024 results; T^2 loads from shared
-//          memory and multiply-adds per result.
+// Cost     (8 + 2 r)(128 + 2 r C) loads of single elements per 1024 results, for radius r and C
+//          channels; T^2 loads from shared memory and multiply-adds per result.
 // Limits   Filters with a neighborhood; any strides.
 // Source   D. Kirk, W. Hwu and I. El Hajj, Programming Massively Parallel Processors, chapter 7.
 #include "rung/ops/image/cuda/detail/rows.hpp"

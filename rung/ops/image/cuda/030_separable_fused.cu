@@ -7,8 +7,9 @@
 // Changes  Against shared_tile: 2 T multiply-adds per result instead of T^2. A thread computes four
 //          results per pass, so that a loaded element serves up to four windows. For u8, two column
 //          sums share one 32-bit register.
-// Cost     (32 + 2 r)(240 + 2 r C) elements loaded per 32 x 240 results. For radius 2, elements of
-//          x and intermediate sums are each read twice from shared memory.
+// Cost     (32 + 2 r)(240 + 2 r C) elements loaded per 32 x 240 results, for radius r and C
+//          channels. For radius 2, elements of x and intermediate sums are each read twice from
+//          shared memory.
 // Limits   Box with clamped edges, Gaussian, unsharp; contiguous rows. u8 is bound by integer
 //          instructions, not by memory, from radius 2 on.
 // Source   V. Podlozhnyuk, Image Convolution with CUDA, 2007.

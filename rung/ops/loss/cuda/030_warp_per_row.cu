@@ -18,8 +18,8 @@ using namespace loss_cuda;
 
 constexpr int block_threads = 128;
 
-/// Running maximum and sums below it. `weight` is the sum of q so far: the terms q (m - x) grow
-/// with the maximum by weight times its increase.
+/// Running maximum, and sums relative to it. `weight` is the sum of q so far: the terms q (m - x)
+/// grow with the maximum by weight times its increase.
 template <class Sum>
 struct Running {
   Sum maximum = no_maximum<Sum>;

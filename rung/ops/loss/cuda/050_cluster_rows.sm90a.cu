@@ -3,8 +3,8 @@
 //
 // Idea     A row that exceeds a block is spread over the shared memory of a cluster of 2 to 16
 //          blocks, 64 KiB each, three blocks per SM, so that some load while others compute. Every
-//          warp computes its maximum and the sums below it, and sends them to all blocks in one
-//          16-byte packet, counted by an mbarrier.
+//          warp computes its maximum and the sums relative to it, and sends them to all blocks in
+//          one 16-byte packet, counted by an mbarrier.
 // Changes  against shared_single_read: rows of up to 1 MiB are read once, and one exchange per row
 //          replaces two: sums are rescaled to the row's maximum when the packets are combined.
 // Cost     x is read once and dx written once; two exponentials per element, x is read three times

@@ -129,7 +129,7 @@ std::vector<Problem> Loss::check_problems(Backend backend) {
   });
   problems.insert(problems.end(), larger.begin(), larger.end());
   if (backend == Backend::cuda) {
-    // Clusters that loop over rows.
+    // Enough rows that each cluster loops over several.
     const std::vector<Problem> rounds =
         Problem::parse_all({"f32 1000x16501,losses,smoothing=0.1", "bf16 400x66003,ignored"});
     problems.insert(problems.end(), rounds.begin(), rounds.end());

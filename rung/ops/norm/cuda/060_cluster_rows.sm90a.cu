@@ -50,8 +50,8 @@ struct RingShape {
 /// beta of x's type; or such rows that also use all threads of a cluster.
 enum class ClusterKind { any, usual, whole };
 
-/// This thread's packs of the rows. It copies only packs into the ring that it reads itself, so no
-/// barrier is needed for them.
+/// This thread's packs of the rows. The thread copies into the ring only those packs that it reads
+/// itself, so they need no barrier.
 template <class T, ClusterKind kind>
 struct ClusterRows {
   using W = Accumulator<T>;

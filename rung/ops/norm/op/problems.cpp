@@ -104,7 +104,7 @@ std::vector<Problem> Norm::check_problems(Backend backend) {
   });
   problems.insert(problems.end(), larger.begin(), larger.end());
   if (backend == Backend::cuda) {
-    // Clusters that loop over rows.
+    // Enough rows that each cluster loops over several.
     const std::vector<Problem> rounds =
         Problem::parse_all({"f32 150x20480,gamma,beta,residual,sum", "f32 35x131072,gamma,beta",
                             "bf16 35x131072,gamma,beta,f32_weights", "bf16 9x40000,rms,gamma",

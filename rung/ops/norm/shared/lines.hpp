@@ -21,7 +21,7 @@ enum ColumnTensor : int {
 };
 
 /// Offset of element (row, column) of each tensor: the sum of its offsets in `rows` and in
-/// `columns`. Absent tensors move with x.
+/// `columns`. Absent tensors have x's strides.
 struct Lines {
   Collapsed<6> rows;     // indexed by RowTensor
   Collapsed<6> columns;  // indexed by ColumnTensor

@@ -95,7 +95,8 @@ TEST_P(OptimizerOn, ManyStepsAreThoseOfTheFormulas) {
 }
 
 TEST_P(OptimizerOn, AMasterKeepsWhatSmallTypesLose) {
-  // 1000 steps of 2^-12 from 1: each is below half a unit of bf16, which would never change.
+  // 1000 steps of 2^-12 from 1: each is below half a unit in the last place of bf16, so parameters
+  // without a master would never change.
   std::vector<bf16> p(3, bf16(1.0F));
   std::vector<bf16> g(3, bf16(1.0F));
   std::vector<float> master(3, 1.0F);
@@ -167,8 +168,8 @@ TEST(OptimizerCpu, AnyNumberOfThreadsGivesTheSameBits) {
   }
 }
 
-/// Checks rows of three elements of which a thread's share leaves one, which alone would count as
-/// adjacent.
+/// Checks rows of three elements that are divided among threads: a share of a single element would,
+/// by itself, count as adjacent.
 TEST(OptimizerCpu, RowsCutByThreadsGiveTheSameBits) {
   constexpr std::int64_t rows = 62852, width = 3;
   const auto count = static_cast<std::size_t>(rows * width);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / threads
 //
-// Idea     A team divides the output rows, of one channel or of all, into equal shares: they are
+// Idea     A team divides the output rows, of one channel or of all, into equal shares: rows are
 //          independent.
 // Changes  Against separable: every core.
 // Cost     As separable.

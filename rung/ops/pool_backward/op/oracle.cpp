@@ -157,7 +157,7 @@ Tolerance PoolBackward::tolerance(const Args& args, const RungInfo&, Values valu
                                       : args.kind() == Pooling::weighted ? taps + 4
                                                                          : 4)) *
                                     unit;
-  // Results, and terms, below the smallest normal number.
+  // Absolute tolerance for results, and terms, below the smallest normal number.
   const double smallest = args.dx.dtype == DType::f16    ? 0x1p-24
                           : args.dx.dtype == DType::bf16 ? 0x1p-133
                           : wide                         ? 0x1p-1074

@@ -5,8 +5,9 @@
 //          per lane; block results are combined in a wider type, f64 for f32 and two f64 (two-sum)
 //          for f64.
 // Changes  Against pairwise: an error of at most 80 u for any n without recursion, and every
-//          operation on f32, f64, i32 and i64. Extremes keep NaN. Prefetching follows the memory
-//          level where x is expected: every line from L3, the first lines of each page from memory.
+//          operation on f32, f64, i32 and i64. Minima and maxima propagate NaN. Prefetching follows
+//          the memory level where x is expected: every line from L3, the first lines of each page
+//          from memory.
 // Cost     A load and an operation per vector; extremes of floats take half a comparison more.
 // Limits   Contiguous rows; one thread. EXPERIMENTS.md lists rejected variants.
 #include "rung/cpu/foreach_target.hpp"
@@ -50,13 +51,13 @@ HWY_INLINE typename S::V join_all(typename S::V (&total)[Shape<S>::chains]) {
 /// Therefore pairs of totals are compared after every iteration, half an instruction per vector.
 /// The instruction count matters even for data in memory: fewer instructions between loads leave
 /// more lines in flight (maximum of 64 MiB, 2-core Zen 5 vCPU: 39 GB/s with a load, a maximum and
-/// an addition that keeps NaN per vector, 47 with NanWatch, 48 without a NaN test).
+/// an addition that propagates NaN per vector, 47 with NanWatch, 48 without a NaN test).
 template <class S>
 class NanWatch {
  public:
   static constexpr bool on = S::extreme && S::floating;
-  /// True if totals are tested after each iteration; otherwise totals keep NaN and are tested once
-  /// at the end.
+  /// True if totals are tested after each iteration; otherwise totals propagate NaN and are tested
+  /// once at the end.
   static constexpr bool every_turn = on && HWY_TARGET <= HWY_AVX2;
   using V = typename S::V;
 

@@ -7,8 +7,8 @@
 // Changes  against general: 16-byte loads for any alignment of rows; additions in pairs within a
 //          pack, then in f64, one per 16 bytes; no ticket (device/marked_words.hpp); the next
 //          launch starts while this one runs (device/dependent.hpp).
-// Cost     x once; a state of 8 to 16 bytes per block. One launch: at 2^20 elements a second launch
-//          would cost as much as reading them.
+// Cost     x is read once; a state of 8 to 16 bytes per block. One launch: at 2^20 elements a
+//          second launch would cost as much as reading them.
 // Limits   contiguous rows, in pieces for several axes, of f32, f64, f16, bf16, i32, u8; no
 //          products. Every row takes at least a block of 512 threads. Results are reproducible bit
 //          for bit: the order of joins depends on the layout and the device only.

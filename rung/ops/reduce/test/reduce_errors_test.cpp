@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors   of reduce and their messages; user-defined functors on the CPU.
+// Errors of reduce and their messages; user-defined functors on the CPU.
 #include "rung/ops/reduce/reduce.cuh"
 #include "rung/ops/reduce/test/reduce_test.hpp"
 

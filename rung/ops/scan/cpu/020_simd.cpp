@@ -180,7 +180,7 @@ class Vectors {
           v[k] = load_as(d, x + i + k * lanes);
           if constexpr (with_total) sums.add(k, load_as(d, incoming + i + k * lanes));
         }
-        // of the group's vectors so far, so that `now` has one dependent addition per group
+        // sum of the group's vectors so far, so that `now` has one dependent addition per group
         V sum = v[0];
 #pragma GCC unroll 4
         for (int k = 0; k < abreast; ++k) {

@@ -58,7 +58,8 @@ struct ScanProduct {
     }
   }
 };
-/// Minimum; NaN from the first NaN on: comparisons with NaN are false.
+/// Minimum, which propagates NaN: b != b detects a NaN in b; a NaN in a remains, because b < a is
+/// then false.
 struct ScanMin {
   template <class S>
   RUNG_HD RUNG_ALWAYS_INLINE S operator()(S a, S b) const {

@@ -58,7 +58,7 @@ struct Running {
         return;
       case ScanOperation::min:
       case ScanOperation::max:
-        // NaN      replaces the value, and no later value replaces NaN.
+        // A NaN replaces the value, and no later value replaces a NaN.
         if (x != x || wins(x)) value = x;  // NOLINT(misc-redundant-expression)
         return;
     }

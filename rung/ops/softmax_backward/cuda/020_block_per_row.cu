@@ -4,7 +4,7 @@
 // Idea     One block per row, whose threads load adjacent elements; the sum is reduced by shuffles
 //          within warps and through shared memory between them.
 // Changes  against naive: coalesced access.
-// Cost     2 loads of y and dy and 1 store of dx per element: 20 bytes per f32, where 12 are
+// Cost     2 loads each of y and dy and 1 store of dx per element: 20 bytes per f32, where 12 are
 //          compulsory.
 // Limits   f32, contiguous rows of fewer than 2^31 elements; types/any_strides handles other
 //          arguments. Rows of fewer than 256 elements leave threads idle; few long rows leave SMs

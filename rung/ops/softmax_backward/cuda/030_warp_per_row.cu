@@ -4,7 +4,7 @@
 // Idea     One warp owns a row; its lanes reduce the sum by shuffles.
 // Changes  against block_per_row: no shared memory and no barrier, so that warps run independently
 //          and the loads of one overlap the arithmetic of another.
-// Cost     2 loads of y and dy and 1 store of dx per element; for rows of up to a few thousand
+// Cost     2 loads each of y and dy and 1 store of dx per element; for rows of up to a few thousand
 //          elements the second load hits L1. Loads are scalar.
 // Limits   All valid arguments. For rows above a few thousand elements, one warp has too few loads
 //          in flight.

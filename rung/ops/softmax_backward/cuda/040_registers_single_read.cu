@@ -7,8 +7,8 @@
 //          up to 8192.
 // Changes  against warp_per_row: compulsory traffic only, a quarter of the load instructions, and
 //          the same bytes in flight for rows of every length. One barrier per row.
-// Cost     1 load of y and dy and 1 store per element. 16-bit elements stay packed between the sum
-//          and the results, in half the registers.
+// Cost     1 load each of y and dy and 1 store per element. 16-bit elements stay packed between the
+//          sum and the results, in half the registers.
 // Limits   Contiguous rows of up to 8192 f32, 16384 f16 or bf16, 4096 f64. Rows that do not begin
 //          and end at multiples of 16 bytes use a kernel that handles the edges separately; tensors
 //          misaligned by different amounts are accessed by elements.

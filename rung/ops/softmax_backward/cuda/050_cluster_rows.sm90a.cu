@@ -4,8 +4,8 @@
 // Idea     A row that exceeds a block's registers is spread over a cluster of 2 to 16 blocks; every
 //          warp sends its sum to all blocks of the cluster, where an mbarrier counts the bytes.
 // Changes  against registers_single_read: rows of up to 131072 f32 are read once.
-// Cost     1 load of y and dy and 1 store per element; one exchange per row. The cluster barrier at
-//          the start overlaps the loads; none is needed at the end.
+// Cost     1 load each of y and dy and 1 store per element; one exchange per row. The cluster
+//          barrier at the start overlaps the loads; none is needed at the end.
 // Limits   Compute capability 9.0; contiguous rows of up to 131072 f32, 262144 f16 or bf16; dx of
 //          the type of y. With clusters of more than 8 blocks, fewer blocks are resident at once.
 // Source   QuACK (T. Dao and others, 2025); the Hopper tuning guide on distributed shared memory.

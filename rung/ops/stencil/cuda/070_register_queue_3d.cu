@@ -9,7 +9,8 @@
 //          is no halo along the depth: x is read once, apart from the halo of rows and columns. One
 //          load of a weight from shared memory serves four rows.
 // Cost     Per layer of the mask, for 4 rows: m n / 4 loads of weights and m n of elements from
-//          shared memory. x from global memory (15 + m)(31 + n) / 512 times.
+//          shared memory. Each element of x is loaded (15 + m)(31 + n) / 512 times from global
+//          memory.
 // Limits   f32; three axes, up to 7 planes in the mask; contiguous rows.
 // Source   P. Micikevicius, 3D finite difference computation on GPUs using CUDA, 2009 (which keeps
 //          the planes of x in the queue, for cross-shaped masks).

@@ -87,8 +87,7 @@ __global__ void __launch_bounds__(lanes* warps)
     return values;
   };
 
-  // Distance in rows, per iteration, from the row of x that enters to the row that it completes
-  // above.
+  // Rows per iteration from the row of x that enters up to the row that it completes.
   const int lag = down - 1 - origin;
   const int first_row = begin - p.steps * origin;
   const int last_row = end + p.steps * lag;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // transfer / chunked streams
 //
-// Idea     the data in chunks, each with its copy in, computation and copy out on one of several
-//          streams. Steps on one stream are ordered; steps on different streams overlap: while one
-//          chunk computes, the next is copied in and the previous out, which uses the device and
-//          both directions of the link at once.
+// Idea     the data are divided into chunks; the copy in, computation and copy out of a chunk are
+//          enqueued on one of several streams. Steps on one stream are ordered; steps on different
+//          streams overlap: while one chunk computes, the next is copied in and the previous out,
+//          which uses the device and both directions of the link at once.
 // Changes  against pinned_copy: chunks and streams; page-locked memory for a few chunks instead of
 //          all data. The host's staging of pageable memory overlaps too: its cores drain one chunk
 //          and fill the next while the device has the others. Chunks stay in the host's last-level

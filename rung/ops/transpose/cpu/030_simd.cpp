@@ -23,8 +23,8 @@ namespace rung::transpose_cpu::HWY_NAMESPACE {
 namespace {
 using namespace cpu::HWY_NAMESPACE;
 
-/// Transposes a column of tiles, or only the first `groups` times four 16-byte groups of its
-/// columns. The last tile is a full one that overlaps the previous tile.
+/// Transposes a column of tiles, or only its first 4 `groups` 16-byte groups of columns. The last
+/// tile is a full one that overlaps the previous tile.
 template <int bytes, int groups>
 HWY_INLINE void tiles_down(TransposeBlock b, std::int64_t column) {
   constexpr std::int64_t side = tile_side<bytes>;

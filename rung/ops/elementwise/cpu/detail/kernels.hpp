@@ -12,12 +12,13 @@ namespace rung::elementwise_cpu {
 /// Kernel that computes z[i] = f(x[i], y[i], w[i]) for i < count, with elements adjacent in every
 /// tensor. z may be an operand. Operands beyond the function's arity are not accessed, but must be
 /// pointers valid for arithmetic. `streaming`: non-temporal stores, without write-allocate and
-/// cache pollution; z must then be aligned to its elements and no operand, and is visible to others
-/// after cpu::end_streams().
+/// cache pollution; z must then be aligned to its element size and must not be an operand; other
+/// threads see z after cpu::end_streams().
 using Kernel = void (*)(const void* x, const void* y, const void* w, void* z, std::int64_t count,
                         double alpha, bool streaming);
 
-/// 020: returns the kernel for the instruction set in use; T is the part of the types.
+/// 020: returns the kernel for the instruction set in use; T is the element type; int stands for
+/// all integers.
 template <class T>
 Kernel kernel_for(DType dtype, ElementwiseFunction function);
 template <>

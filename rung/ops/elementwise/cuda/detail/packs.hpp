@@ -11,9 +11,9 @@
 
 namespace rung::elementwise_cuda::inline RUNG_TARGET {
 
-/// Division by an invariant divisor, as a multiplication: for dividends up to 2^31 - 1, ceil(2^p /
-/// d) / 2^p is close enough to 1 / d if 2^(p - 31) >= d [H. Warren, Hacker's Delight, 2nd ed.,
-/// section 10-9].
+/// Division by an invariant divisor d, as a multiplication and a shift: for n up to 2^31 - 1 and
+/// 2^(p - 31) >= d, n / d is n ceil(2^p / d) / 2^p, rounded down [H. Warren, Hacker's Delight, 2nd
+/// ed., section 10-9].
 struct Divisor {
   static constexpr std::int64_t most = 0x7fffffff;
   std::uint32_t multiplier = 0;
@@ -34,7 +34,8 @@ struct Divisor {
 };
 
 /// Partition of tensors into packs of P elements: `head` elements up to the first aligned address,
-/// whole packs, and the remainder. Several axes have neither head nor remainder.
+/// whole packs, and the remainder. With several axes, rows are whole packs: there is neither head
+/// nor remainder.
 template <int All>
 struct Packing {
   Collapsed<All> layout;  // layout of packs; operands repeated along a row keep offsets in elements

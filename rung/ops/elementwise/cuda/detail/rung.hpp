@@ -85,7 +85,7 @@ void with_flat_f32(const Elementwise::Args& args, const Use& use) {
   }
 }
 
-/// Returns the work of every kernel: its bytes, in one launch.
+/// Returns the default Work, which fits every kernel: one launch, bound by the bytes it moves.
 inline Work memory_work(const Elementwise::Args&, const Context&) { return {}; }
 
 inline std::int64_t blocks_for(std::int64_t items, std::int64_t items_a_block) {

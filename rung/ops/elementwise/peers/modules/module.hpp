@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // C interface of librung_peer_elementwise_*.so, which the peers eigen, std and std_parallel load.
-// They are templates, compiled once per instruction set: each instruction set has its own module
-// with all other names hidden, so that the linker merges no instances.
+// The code behind them is templates, compiled once per instruction set. Each instruction set has
+// its own module, with all other names hidden, so that the linker merges no instances.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 //          128 samples of each 64 KiB chunk select the counting method.
 // Changes  Against vector_bins: no bin per element. Pairs of bytes are counted by one store, a
 //          dominant value by vector comparisons.
-// Cost     x once; at most one store per byte, half a store for pairs.
+// Cost     x is read once; at most one store per byte, half a store for pairs.
 // Limits   u8; one thread.
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/ops/histogram/cpu/detail/around-inl.hpp"
@@ -43,12 +43,12 @@ HWY_EXPORT(around_u8);
 
 constexpr std::int64_t chunk = 64 << 10;
 // Sixteen neighbors at each of eight positions of the chunk: 128 separate positions would be as
-// many cache misses, which took a fifth of the time.
+// many cache misses, which took a fifth of the run time.
 constexpr int places = 8;
 constexpr int neighbors = 16;
 constexpr int samples = places * neighbors;
-/// Samples of one value from which on counting around it beats the tables (measured, as all
-/// thresholds below).
+/// Least number of samples with one value for which counting only the other values beats the tables
+/// (measured, as all thresholds below).
 constexpr int dominating = samples * 81 / 100;
 constexpr int frequent = samples * 40 / 100;
 constexpr int few_values = 16;

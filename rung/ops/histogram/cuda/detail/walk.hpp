@@ -36,8 +36,8 @@ inline Support require_dense(const Histogram::Args& args) {
 /// `InFlight` loads always in flight: a pack's next load is issued as soon as the pack is used. The
 /// constructor issues the first loads, so that a block's setup overlaps them.
 ///
-/// A pack is held as four words: bytes as elements would take a register each, and an instruction
-/// per byte to convert.
+/// A pack is held as four words: as separate elements, bytes would take a register each, and an
+/// instruction each to convert.
 template <int InFlight, class T>
 class PackWalk {
  public:

@@ -5,8 +5,8 @@
 //          reduction. Rows that are adjacent in memory (the normalized axis is not the innermost
 //          one) are loaded directly; rows of up to 8 elements, which would leave vectors mostly
 //          empty, are transposed into a panel and back.
-// Changes  Against threads: memory is read in contiguous order, where threads gathers rows element
-//          by element.
+// Changes  Against the rung threads, which gathers rows element by element: memory is read in
+//          contiguous order.
 // Cost     x is read up to three times, in panels of four vectors of rows, 256 bytes per column; y
 //          is written once.
 // Limits   Adjacent rows, and rows of up to 8 elements. Long columns do not stay in L1.
@@ -92,7 +92,7 @@ void panel_of_rows(const NormCall& call, const Panel<T>& panel, std::size_t coun
     call.lines.columns.offsets(i, at);
     return at[tensor];
   };
-  // Source   of s after x + residual has been stored: sum, or y until y is written.
+  // Where s is read from after x + residual has been stored: sum, or y until y is written.
   const bool adds = panel.residual != nullptr;
   T* const stored = panel.sum != nullptr ? panel.sum : panel.y;
   const int stored_as = panel.sum != nullptr ? norm_lines::column_sum : norm_lines::column_y;
@@ -170,7 +170,7 @@ void panel_of_rows(const NormCall& call, const Panel<T>& panel, std::size_t coun
     // Vectorized scale_of(), one row per lane.
     const V rest = layer ? hn::Mul(total_1[v], part_of_n) : hn::Zero(d);
     const V variance = hn::MulSub(total_2[v], part_of_n, hn::Mul(rest, rest));
-    // Clamp a variance that rounding made negative; keep a NaN.
+    // Clamp a variance that rounding made negative; propagate a NaN.
     const V positive = hn::IfThenZeroElse(hn::Lt(variance, hn::Zero(d)), variance);
     const V epsilon = hn::Set(d, static_cast<W>(args.epsilon));
     rstd[v] = hn::Div(hn::Set(d, 1), hn::Sqrt(hn::Add(positive, epsilon)));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / ragged rows
 //
-// Idea     Persistent clusters of 1, 2, 4 or 8 blocks split a row that is not 16-byte aligned at
-//          either end. A ring in shared memory receives each block's part: one bulk copy for the
+// Idea     Persistent clusters of 1, 2, 4 or 8 blocks split a row whose ends need not be 16-byte
+//          aligned. A ring in shared memory receives each block's part: one bulk copy for the
 //          aligned middle, one warp for head and tail (device/row/row_cut.hpp); y is stored the
 //          same way.
 // Changes  against cluster_rows: a thread owns the same columns of every row instead of packs, so

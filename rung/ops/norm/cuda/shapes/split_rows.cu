@@ -3,7 +3,7 @@
 //
 // Idea     Split a few long rows into spans of one block each: one kernel computes the moments of
 //          every span about its own mean; a second one moves the moments of a row to one center,
-//          adds them up, and writes.
+//          adds them up, and writes y.
 // Changes  against warp_per_row: one row can fill the GPU. Against registers_single_read and
 //          cluster_rows: rows of any length at any address.
 // Cost     x is read three times, the second and third time from L1 or L2 if it fits; two launches.

@@ -101,7 +101,8 @@ Support supports(const Norm::Args& args, const Context&) {
   return adjacent(args) ? supported : unsupported("neighboring rows must be adjacent");
 }
 
-/// Returns the fraction of each 32-byte sector moved that runs of adjacent rows use.
+/// Returns the fraction of the bytes moved, in whole 32-byte sectors, that belong to a run of
+/// adjacent rows.
 double share_of_sectors(const Norm::Args& args) {
   const auto& rows = norm_lines::lines_of(args).rows;
   const std::int64_t run = rows.rank == 0 ? 1 : rows.shape[rows.rank - 1];

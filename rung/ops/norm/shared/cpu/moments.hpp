@@ -86,7 +86,7 @@ struct Scale {
 
 template <class V>
 V rstd_of(V variance, double epsilon) {
-  // Clamp a variance that rounding made negative; keep a NaN.
+  // Clamp a variance that rounding made negative; propagate a NaN.
   const V positive = variance < 0 ? V{0} : variance;
   return 1 / std::sqrt(positive + static_cast<V>(epsilon));
 }

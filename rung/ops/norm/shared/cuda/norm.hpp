@@ -18,8 +18,8 @@ namespace rung::norm_cuda::inline RUNG_TARGET {
 using norm_lines::Lines;
 
 /// Factors of a row's sums. Terms of sum(s) and sum(s - center) are multiplied by `shrink` in the
-/// same multiply-add, so that sums of finite elements do not overflow, and a sum that is not finite
-/// identifies an element that is not.
+/// same multiply-add, so that sums of finite elements do not overflow: a sum that is not finite
+/// reveals an element that is not finite.
 template <class W>
 struct SumFactors {
   W part;         // 1 / n; infinite for n = 0, so that 0 times it is NaN
@@ -102,7 +102,7 @@ __device__ __forceinline__ W inverse_root(W value) {
   }
 }
 
-/// Returns rstd of a variance; clamps a variance that rounding made negative, keeps a NaN.
+/// Returns rstd of a variance; clamps a variance that rounding made negative, propagates a NaN.
 template <class W>
 __device__ __forceinline__ W rstd_of(W variance, W epsilon) {
   return inverse_root((variance < 0 ? W{0} : variance) + epsilon);

@@ -236,9 +236,9 @@ constexpr int many_of(std::size_t element) {
   return element == 8 ? many<double> : element == 4 ? many<float> : many<f16>;
 }
 
-/// Returns the columns per lane. Eight columns per lane save shuffles; but if row strides are
-/// multiples of many words, lanes of a warp have bank conflicts, and two columns per lane reduce
-/// them.
+/// Returns the columns per lane. Eight columns per lane save shuffles; but if a large power of two
+/// divides the row stride in words, lanes of a warp have bank conflicts, which two columns per lane
+/// reduce.
 int kept_of(int n, std::size_t element) {
   if (n > few * warp_size) {
     return n <= some * threads ? some : many_of(element);

@@ -24,8 +24,8 @@ struct Run {
   const std::int64_t* steps;
   std::int64_t n;
 
-  /// Returns whether all elements are adjacent. The result is equal for all runs of a problem, for
-  /// any partition among threads: vector and scalar kernels round differently.
+  /// Returns whether all elements are adjacent. The result must not depend on the run or on the
+  /// partition among threads, because vector and scalar kernels round differently.
   [[nodiscard]] bool adjacent() const {
     return steps[0] == 1 && steps[1] == 1 && (first == nullptr || steps[2] == 1) &&
            (second == nullptr || steps[3] == 1) && (master == nullptr || steps[4] == 1);

@@ -97,7 +97,7 @@ struct Step {
     }
   }
 
-  /// Accumulates like take(), but keeps NaN.
+  /// Accumulates like take(), but propagates NaN.
   static HWY_INLINE V take_with_nan(V total, V v) {
     if constexpr (extreme && floating) {
       return hn::IfThenElse(wins(v, total), v, total);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types    and operations of reduce's fast kernels (single_pass_last_block, one_row, short_rows,
-//          even_rows, columns), and the fold of a contiguous row with 16-byte loads.
+// Types and operations of reduce's fast kernels (single_pass_last_block, one_row, short_rows,
+// even_rows, columns), and the fold of a contiguous row with 16-byte loads.
 #pragma once
 
 #include <string_view>

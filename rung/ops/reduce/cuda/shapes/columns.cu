@@ -7,7 +7,7 @@
 // Changes  against adjacent_results: 16-byte loads instead of one element per load; against
 //          single_pass_last_block: threads walk down columns, not along a row. Blocks that share
 //          columns draw a ticket, and the last one joins their states in order.
-// Cost     x once; a state per column and block if blocks share columns.
+// Cost     x is read once; a state per column and block if blocks share columns.
 // Limits   columns of f32, f64, f16, bf16, i32, contiguous, at least 16 or without gaps; no
 //          products, no index search.
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16 std::int32_t

@@ -5,7 +5,7 @@
 //          pieces or row ends, which keeps its registers within full occupancy.
 // Changes  against single_pass_last_block: 25 registers per thread instead of 58, twice the warps
 //          per SM; 3 % faster for rows of 64 KiB.
-// Cost     x once.
+// Cost     x is read once.
 // Limits   rows of one axis that start on 16-byte boundaries, of at least 512 packs. Four rows per
 //          SM or fewer leave SMs idle.
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16 std::int32_t std::uint8_t

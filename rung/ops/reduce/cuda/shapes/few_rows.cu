@@ -7,7 +7,7 @@
 // Changes  against columns: no division of a tile's rows among warps, most of which had no row, and
 //          no shared memory. Lanes load adjacent elements, so that rows may start at any address,
 //          and store adjacent results.
-// Cost     x once.
+// Cost     x is read once.
 // Limits   2 to 32 rows of f32, f64, f16, bf16 or i32; 1024 contiguous columns or more; no
 //          products.
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16 std::int32_t

@@ -4,7 +4,7 @@
 // Idea     a warp or less folds a row: the fewest lanes that leave each at least two 16-byte loads.
 //          Lanes join by shuffles, and no warp waits for another.
 // Changes  against single_pass_last_block: no barrier, and no block of 512 threads per row.
-// Cost     x once.
+// Cost     x is read once.
 // Limits   contiguous rows, in pieces for several axes, and segments: up to 64 packs of 16 bytes on
 //          average, up to 1024 with at least two rows per SM.
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16 std::int32_t std::uint8_t

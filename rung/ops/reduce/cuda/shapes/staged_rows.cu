@@ -3,9 +3,11 @@
 //
 // Idea     many contiguous rows of a few elements: a block copies about 16 KiB of them to shared
 //          memory with 16-byte loads at any alignment, and each thread folds whole rows.
-// Changes  against short_rows, where one lane folds a row that is no multiple of 16 bytes, so that
-//          a warp's load fetches single elements a row's length apart.
-// Cost     x once. Rows of an even number of words have bank conflicts: they use half of the banks.
+// Changes  against short_rows: 16-byte loads. There, one lane folds a row whose length is no
+//          multiple of 16 bytes, so that a warp's load fetches single elements, a row's length
+//          apart.
+// Cost     x is read once. Rows of an even number of words have bank conflicts: they use half of
+//          the banks.
 // Limits   rows without gaps between them, up to 128 bytes and no multiple of 16; no products.
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16 std::int32_t std::uint8_t
 #include "rung/device/row_chunk.hpp"

@@ -4,8 +4,8 @@
 // Idea     general for columns: neighboring lanes have neighboring results, whose elements are
 //          adjacent; up to eight shares of a block divide their terms, with four loads in flight.
 //          Long columns are divided among blocks, as in general.
-// Changes  against general, where neighboring lanes share a result: down columns each of its loads
-//          touches a sector of its own for a single element.
+// Changes  against general, where neighboring lanes share a result: there, a warp's load down a
+//          column touches a sector per element.
 // Cost     one element per load, in full sectors; f64 or 64-bit operations.
 // Limits   results whose elements are adjacent. Floating sums: see columns.
 #include "rung/device/block_work.hpp"

@@ -51,7 +51,7 @@ void run(const Scan::Args& args, Context& context) {
   });
 }
 
-// Each element depends on the previous one: latency of an addition, or of a minimum that keeps NaN.
+// Latency-bound: each element waits for the previous addition, or minimum that propagates NaN.
 Work work(const Scan::Args& args, const Context&) {
   const bool extremum =
       args.operation == ScanOperation::min || args.operation == ScanOperation::max;

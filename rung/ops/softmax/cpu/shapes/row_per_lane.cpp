@@ -4,8 +4,8 @@
 // Idea     Adjacent rows (along any axis but the last) are columns in memory: each vector lane
 //          handles one row with online maximum and sum, because a column would not stay in L1.
 //          Blocks of columns are split over a team of threads.
-// Changes  Against threads: memory is read in contiguous order, where threads gathers rows element
-//          by element.
+// Changes  Against the rung threads, which gathers rows element by element: memory is read in
+//          contiguous order.
 // Cost     x is read once and y written once if a block of columns stays in L2, else x twice; one
 //          more exponential per eight elements, for rescaling.
 // Limits   Adjacent, non-contiguous rows.

@@ -2,9 +2,9 @@
 // softmax / split rows
 //
 // Idea     Split a few long rows into spans of one block each: one kernel computes maximum and sum
-//          per span, a second one combines the partials of a row and writes. If rows are adjacent,
-//          a block handles up to 32 of them with adjacent threads on adjacent rows, so that both
-//          memory orders are coalesced.
+//          per span, a second one combines the partials of a row and writes y. If rows are
+//          adjacent, a block handles up to 32 of them with adjacent threads on adjacent rows, so
+//          that both memory orders are coalesced.
 // Changes  against any_strides and online_columns: one row, or fifteen adjacent ones, can fill the
 //          GPU.
 // Cost     x is read twice, the second time from L2 if it fits; two launches.

@@ -3,8 +3,8 @@
 //
 // Idea     Adjacent rows (along any axis but the last) are columns in memory: each vector lane
 //          handles one row. Blocks of columns are split over a team of threads.
-// Changes  Against threads: memory is read in contiguous order, where threads gathers rows element
-//          by element.
+// Changes  Against the rung threads, which gathers rows element by element: memory is read in
+//          contiguous order.
 // Cost     y and dy are read once and dx is written once if a block of columns stays in L2, else y
 //          and dy twice.
 // Limits   Adjacent, non-contiguous rows.

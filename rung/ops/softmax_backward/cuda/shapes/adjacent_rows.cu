@@ -6,7 +6,7 @@
 //          length and add their sums in shared memory.
 // Changes  against any_strides: accesses to adjacent rows are coalesced, where any_strides moves
 //          eight times the needed bytes.
-// Cost     2 loads of y and dy and 1 store per element.
+// Cost     2 loads each of y and dy and 1 store per element.
 // Limits   Rows adjacent in all tensors, in runs of at least 8; dx of the type of y. With 16-bit
 //          types a warp moves only 64 bytes per load.
 #include "rung/core/integer.hpp"

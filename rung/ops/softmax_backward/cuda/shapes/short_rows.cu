@@ -7,8 +7,8 @@
 //          the GPU.
 // Changes  against warp_per_row: short rows do not leave most of a warp idle, rows of odd lengths
 //          use vector loads, and y and dy are read once.
-// Cost     1 load of y and dy and 1 store per element, and twice that traffic in shared memory;
-//          log2(lanes) shuffles per row.
+// Cost     1 load each of y and dy and 1 store per element, and twice that traffic in shared
+//          memory; log2(lanes) shuffles per row.
 // Limits   Rows of 2 to 1024 elements, contiguous one after another in all tensors, that are short
 //          or not 16-byte aligned; dx of the type of y.
 #include "rung/device/row_chunk.hpp"

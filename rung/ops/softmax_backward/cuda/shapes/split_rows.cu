@@ -2,8 +2,8 @@
 // softmax_backward / split rows
 //
 // Idea     Split a few long rows into spans of one block each: one kernel sums every span, a second
-//          one adds up the sums of a row and writes. If rows are adjacent, a block handles up to 32
-//          of them with adjacent threads on adjacent rows, so that both memory orders are
+//          one adds up the sums of a row and writes dx. If rows are adjacent, a block handles up to
+//          32 of them with adjacent threads on adjacent rows, so that both memory orders are
 //          coalesced.
 // Changes  against any_strides and adjacent_rows: one row, or fifteen adjacent ones, can fill the
 //          GPU.

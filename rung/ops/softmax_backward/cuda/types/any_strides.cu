@@ -5,7 +5,7 @@
 //          length; short rows share a block.
 // Changes  against block_per_row: 64-bit addresses, a stride per tensor, conversions, and a block
 //          size chosen by row length.
-// Cost     2 loads of y and dy and 1 store of dx per element.
+// Cost     2 loads each of y and dy and 1 store of dx per element.
 // Limits   All valid arguments; strided rows fetch one sector per element. A row occupies one
 //          block, so few long rows leave the GPU underused.
 #include "rung/core/integer.hpp"

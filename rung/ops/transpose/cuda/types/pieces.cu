@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / pieces
 //
-// Idea     if runs of elements stay together, the matrix is one of pieces: heads of attention,
-//          pixels of a rotated image. A block moves a roughly square tile of pieces, which gives
-//          stretches of several pieces in x and in y; a thread has 8 or 16 elements in flight.
-//          Pieces of at least a sector go directly from x to y, in y's order; shorter ones are
-//          loaded in x's order and pass through shared memory.
+// Idea     if runs of elements stay together (heads of attention, pixels of a rotated image), they
+//          are the elements of the matrix, called pieces. A block moves a roughly square tile of
+//          pieces, which gives stretches of several pieces in x and in y; a thread has 8 or 16
+//          elements in flight. Pieces of at least a sector go directly from x to y, in y's order;
+//          shorter ones are loaded in x's order and pass through shared memory.
 // Changes  against naive_write_coalesced: indices are decomposed within a tile, by multiplications,
 //          and a thread has more than one load in flight.
 // Cost     two multiplications by a reciprocal per element for each of x and y.

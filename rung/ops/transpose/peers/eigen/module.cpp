@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eigen's transpose behind the C interface of module.hpp; compiled once an instruction set.
+// Eigen's transpose behind the C interface of module.hpp; compiled once per instruction set.
 #include "rung/ops/transpose/peers/eigen/module.hpp"
 
 #include <Eigen/Core>
