@@ -21,8 +21,9 @@
 //          and bf16 results are those of f32, rounded. exp, tanh, sigmoid: 4 units in the last
 //          place of f32 or f64; silu: 5; gelu: 8. Before they are rounded to f16 or bf16, sigmoid,
 //          silu and gelu may have a relative error of 2^-16. Results below the smallest normal
-//          number: one unit of the smallest subnormal more; sigmoid's may be 0, as may silu's below
-//          2^-119 (f64: 2^-1012). Same bits for any number of threads, in place or not.
+//          number may err by one more unit of the smallest subnormal; sigmoid's may be 0, as may
+//          silu's below 2^-119 (f64: 2^-1012). Same bits for any number of threads, in place or
+//          not.
 // Values   NaN gives NaN in every function, also relu; relu(-0) = -0, sign(-0) = -0. gelu and silu
 //          of -infinity are 0. x / 0 is an infinity or NaN as in IEEE 754.
 // Errors   Error(invalid_argument) for shapes, types, aliasing, an operand that is missing or not

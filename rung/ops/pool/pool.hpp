@@ -8,9 +8,9 @@
 //     l2        P = sqrt(sum v^2)
 //     weighted  P = sum weights[i, j] v / sum weights[i, j]
 //
-// Shapes   x: N x C x H x W, H W from 1 to 2^31 - 1; y and indices: N x C x OH x OW, with OH and OW
-//          from pooled_extent(), PyTorch's formula. channels_last: N x H x W x C and N x OH x OW x
-//          C. weights: kh x kw; bias: C. One dimension: H = kh = 1.
+// Shapes   x: N x C x H x W, the product H W from 1 to 2^31 - 1; y and indices: N x C x OH x OW,
+//          with OH and OW from pooled_extent(), PyTorch's formula. channels_last: N x H x W x C and
+//          N x OH x OW x C. weights: kh x kw; bias: C. One dimension: H = kh = 1.
 // Windows  stride 0, the default, is the kernel's extent. Taps outside of the image are left out of
 //          max, sums and counts; count_padding counts those within the padded image (v = 0) in the
 //          average's number of taps and the weighted one's sum of weights, but never those beyond

@@ -26,9 +26,9 @@
 // Accuracy u the unit roundoff of f32 (f64 for f64), before rounding to f16 or bf16:
 //            sum       |error of y[i]| <= k u / (1 - k u) (|x[s]| + ... + |x[i]|), k = i - s for
 //                      any order of additions [N. Higham, Accuracy and Stability, 2nd ed., 4.2].
-//                      simd and the threaded CPU rungs, in chunks of c (64 KiB; 256 KiB for lines
-//                      of 4 MiB), have k <= n / c + 2 (256 + c / 256): 6.5e-5 for 2^22 positive
-//                      f32.
+//                      simd and the threaded CPU rungs, in chunks of c elements (64 KiB; 256 KiB
+//                      for lines of 4 MiB or more), have k <= n / c + 2 (256 + c / 256): 6.5e-5 for
+//                      2^22 positive f32.
 //            product   relative error <= k u / (1 - k u), if no partial product overflows or
 //                      underflows.
 //            min, max  exact.

@@ -9,8 +9,8 @@
 //          not computed by divisions.
 // Cost     As simd, plus one pass through L1 per strided operand.
 // Limits   Every valid call; one thread. An f32 operand that is strided along z's rows uses 4 bytes
-//          of each cache line per row; the other 60 remain in L2 for the next row if one line per
-//          element of a row fits.
+//          of each cache line per row; the other 60 serve later rows only if L2 holds one line per
+//          element of a row.
 // Source   NumPy's iterators ("nditer"), which also merge axes and buffer.
 #include <algorithm>
 #include <cstddef>

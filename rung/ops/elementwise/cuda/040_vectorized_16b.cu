@@ -6,9 +6,9 @@
 //          before the first is used.
 // Changes  against coarsened_grid_stride: a quarter of the instructions, and short-lived blocks.
 //          Against strided: rows of several axes and broadcast operands are loaded in packs. Index
-//          divisions become multiplications; two axes with long rows are grid axes and need
-//          neither. The first block computes the elements outside packs. Programmatic dependent
-//          launch overlaps the next launch.
+//          divisions become multiplications; problems of two axes with long rows have a
+//          two-dimensional grid and need neither. The first block computes the elements outside
+//          packs. Programmatic dependent launch overlaps the next launch.
 // Cost     loads every operand once, stores the result once.
 // Limits   rows that are contiguous in every operand (or repeat one element) and equally aligned in
 //          all tensors; several axes only with rows of whole packs.

@@ -38,7 +38,7 @@ struct Row {
   const T* x;
   const T* residual;  // null: none
   T* y;
-  T* s;  // x + residual: sum, or y until y is written
+  T* s;  // x + residual, kept in sum or, without it, in y until y is written
 };
 
 // Computes offsets one by one, not as an array: an array would be stored in one width and loaded in
@@ -430,8 +430,9 @@ HWY_INLINE void short_rows(const RowPipeline& call, std::int64_t index, std::int
   }
 }
 
-/// Returns whether pipelined_rows() is faster: for rows of at least two iterations. Three long rows
-/// of layer norm would not fit in L1 (4096x4096 on a 2-core Zen 4 vCPU: 20 GB/s instead of 25). For
+/// Returns whether pipelined_rows() supports the rows and is faster: rows without a residual, of at
+/// least two iterations and at most short_row elements (RMS norm: a block). Three longer rows of
+/// layer norm would not fit in L1 (4096x4096 on a 2-core Zen 4 vCPU: 20 GB/s instead of 25). For
 /// problems within the caches it was measured on that CPU and for layer norm only: the speed of
 /// 1024x256 on one thread, relative to Eigen's, rose from 0.91-0.97 to 1.05-1.25.
 template <class T>

@@ -38,10 +38,11 @@ constexpr std::int64_t prefetch_distance = 8 << 10;
 
 constexpr std::int64_t piece = cpu::row_piece;
 
-/// Returns the elements between the exponentials of two rows that are both kept: full cache lines.
+/// Returns the distance in elements between two kept rows of exponentials: whole cache lines.
 inline std::int64_t padded_length(std::int64_t length) { return round_up(length, 16); }
 
-/// Returns whether y is stored non-temporally: x and y together exceed L3, and y is not x.
+/// Returns whether y is stored non-temporally: x and y together exceed L3, and y is not x and is
+/// aligned to its elements.
 inline bool bypasses_caches(const Softmax::Args& args) {
   return args.y.data != args.x.data &&
          reinterpret_cast<std::uintptr_t>(args.y.data) % size_of(args.y.dtype) == 0 &&

@@ -239,8 +239,8 @@ struct Share {
 };
 template <class R>
 Share share_of(const Stencil::Args& args) {
-  // `wanted`: several warps per scheduler of a large GPU. `length` stays at least 8 times the taps
-  // along the walk, which limits the number of rows that two warps load.
+  // `wanted`: several warps per scheduler of a large GPU. `length` is at least 8 times the taps
+  // along the walk, so that only a small share of the rows is loaded by two warps.
   constexpr std::int64_t wanted = 8448, max_length = 128;
   const Stencil::Axis& walk = args.axis[args.axes < 3 ? 1 : 0];
   const Stencil::Axis& cross = args.axis[args.axes < 3 ? 0 : 1];

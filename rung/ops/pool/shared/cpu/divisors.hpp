@@ -22,8 +22,8 @@ class PoolDivisors {
  public:
   using S = Accumulator<T>;
 
-  /// Borrows `memory`, one element per window of a block. With `inverts`, the divisors of an
-  /// average are reciprocals.
+  /// Uses `memory` of the caller, one element per window of a block. With `inverts`, the divisors
+  /// of an average are reciprocals.
   template <class Args>
   PoolDivisors(const Args& args, S* memory, bool inverts)
       : rows_(args.rows),

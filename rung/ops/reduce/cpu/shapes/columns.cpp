@@ -263,8 +263,8 @@ constexpr std::int64_t least_grouped_rows = 16;  // minimum rows after grouping
 /// Tasks of a column reduction, indexed [outer kept index][tile][chunk of rows].
 struct ColumnPlan {
   std::int64_t outer = 1;    // kept results before the innermost axis
-  std::int64_t columns = 1;  // innermost kept axis ...
-  std::int64_t groups = 1;   // ... times the rows that are laid out contiguously
+  std::int64_t columns = 1;  // extent of the innermost kept axis
+  std::int64_t groups = 1;   // rows of x that form one row of columns * groups elements
   std::int64_t tile = 1;
   std::int64_t tiles = 1;
   std::int64_t rows = 1;      // innermost reduced axis, in groups

@@ -70,7 +70,7 @@ cpu::Tiles tiles_of(const Args& args) {
 template <class S>
 class Lines {
  public:
-  /// Borrows `scratch`, which has room for buffers() lines.
+  /// Uses `scratch` of the caller, which has room for buffers() lines.
   Lines(const Args& args, S* scratch)
       : length(length_of(args)),
         streams(is_direct(args) && worth_streaming(args)),

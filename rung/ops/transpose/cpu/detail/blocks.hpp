@@ -222,8 +222,8 @@ void transpose_staged(const TransposeBlock& block);
 /// panel_columns() columns. Rungs 040, which needs panel_scratch bytes, aligned to a line, and 045.
 void stream_along(const TransposeBlock& block, std::byte* scratch);
 void stream_down(const TransposeBlock& block);
-/// Kernels of shapes/, for is_narrower_than_tile(), for is_pixels(), and for runs, which are
-/// divided into units.
+/// Kernels of shapes/: for matrices for which is_narrower_than_tile() or is_pixels() is true, and
+/// for runs, which are divided into units.
 void transpose_narrow(const TransposeBlock& block, const Batch& batch = {});
 void transpose_pixels(const TransposeBlock& block, bool streams, const Batch& batch = {});
 std::int64_t run_units(const Moves& m);
