@@ -102,7 +102,8 @@ void launch_vectorized(Context& context, const F& f, const T& tensors,
       elementwise_vectorized_16b<F, T>, f, tensors, packing);
 }
 
-/// Computes a pack per thread, rows down the grid. Operands equal for every row stay in the caches.
+/// Computes one pack per thread; rows are along the second axis of the grid. Operands equal for
+/// every row stay in the caches.
 template <class F, class T>
 __global__ void __launch_bounds__(block_threads)
     elementwise_rows_16b(F f, T tensors, Packing<T::all> packing) {

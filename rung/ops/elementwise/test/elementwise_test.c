@@ -41,7 +41,7 @@ static double expect(rung_elementwise_function function, double alpha, double x,
   return NAN;
 }
 
-/* The function by its own name. */
+/* Calls the function by its own name. */
 static rung_status by_name(rung_context* context, int function, const rung_tensor* x,
                            const rung_tensor* y, const rung_tensor* w, const rung_tensor* z) {
   switch ((rung_elementwise_function)function) {

@@ -92,7 +92,7 @@ TEST_P(ElementwiseOn, AlgebraThatIsExact) {
 }
 
 TEST(ElementwiseSimt, RingOfTilesGoesRound) {
-  // More than two blocks per SM with four tiles of 8 KiB for each of three operands.
+  // 12 tiles of 4 KiB per operand for each of two blocks per SM, and a remainder.
   Context context = Context::simt();
   const auto count = static_cast<std::size_t>(context.info().sms) * 2 * 6 * 1024 + 77;
   std::vector<double> x(count);

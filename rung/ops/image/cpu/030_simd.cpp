@@ -79,7 +79,8 @@ void weigh_down(const Lines<Byte>& lines, const Image::Args& args, const std::in
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
   with_radius(args.radius, [&]<int static_radius>() HWY_ATTR {
     const int radius = static_radius > 0 ? static_radius : args.radius;
-    // 2 radius + 1 lines: pairs, and the last line paired with itself with weight 0.
+    // 2 radius + 1 lines, an odd number, form pairs; the last line is paired with itself, with
+    // weight 0.
     constexpr int max_pairs = (static_radius > 0 ? static_radius : Image::max_radius) + 1;
     PairOfWeights weights[max_pairs];
     const std::int16_t* one[max_pairs];

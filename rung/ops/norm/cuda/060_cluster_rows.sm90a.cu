@@ -175,7 +175,8 @@ __global__ void __launch_bounds__(cluster_threads, 1)
   const int rows = static_cast<int>(call.rows);
   const int step = static_cast<int>(gridDim.x) / blocks;
   const int first = static_cast<int>(blockIdx.x) / blocks;
-  // Initialize before the copies; compute-sanitizer would take them for writes to the barriers.
+  // Initialize the barriers before the copies, which compute-sanitizer would otherwise take for
+  // writes to the barriers.
   if (thread == 0) {
     for (ptx::MemoryBarrier& sent : scratch.sent) ptx::mbarrier_init(sent, 1);
     ptx::mbarrier_fence_init();

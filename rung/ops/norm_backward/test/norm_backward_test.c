@@ -11,7 +11,7 @@ enum { ROWS = 3, COLUMNS = 6, SIZE = ROWS * COLUMNS };
 static float x[SIZE], dy[SIZE], gamma_data[COLUMNS], mean[ROWS], rstd[ROWS];
 static float wanted_dx[SIZE], wanted_dgamma[COLUMNS], wanted_dbeta[COLUMNS];
 
-/* By the formulas of norm_backward.hpp; `with_gamma` 0: ones. Fills mean and rstd too. */
+/* Applies the formulas of norm_backward.hpp; `with_gamma` 0: ones. Fills mean and rstd too. */
 static void expect(double epsilon, int rms, int with_gamma) {
   memset(wanted_dgamma, 0, sizeof wanted_dgamma);
   memset(wanted_dbeta, 0, sizeof wanted_dbeta);

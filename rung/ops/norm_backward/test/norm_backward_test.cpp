@@ -229,9 +229,9 @@ TEST_P(NormBackwardOn, KeepsItsDigitsUnderALargeMeanPastEveryBlock) {
   }
 }
 
-/// Persistent blocks loop over rows, so their sums cover distant rows: more rows than 132 SMs hold
-/// blocks for. Compares every rung that supports the arguments with the definition, summed in
-/// double.
+/// Persistent blocks loop over rows, so their sums cover distant rows; the problems have more rows
+/// than 132 SMs hold at once. Compares every rung that supports the arguments with the definition,
+/// summed in double.
 class NormBackwardRounds : public testing::TestWithParam<std::string_view> {};
 
 TEST_P(NormBackwardRounds, SumsAreOfAllRows) {

@@ -46,8 +46,8 @@ void check_numbers(const OptimizerOptions& o) {
   }
 }
 
-/// Throws Error if the tensor is missing although `wanted`, or given although not, or does not have
-/// the parameters' shape and the arithmetic type.
+/// Throws Error if the tensor is missing although `wanted`, or given although not `wanted`, or does
+/// not have the parameters' shape and the arithmetic type.
 void check_state(const Optimizer::Args& args, const TensorRef& tensor, std::string_view name,
                  bool wanted, std::string_view with) {
   if (is_given(tensor) != wanted) {

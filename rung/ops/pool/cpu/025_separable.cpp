@@ -54,8 +54,8 @@ struct SeparableLines {
   [[nodiscard]] std::int64_t used() const { return (windows - 1) * args.columns.stride + span(); }
   /// Returns the distance of consecutive lines: a multiple of the stride, so that windows align.
   [[nodiscard]] std::int64_t pitch() const { return round_up(used(), args.columns.stride); }
-  /// Returns the number of output rows of a channel whose lines are consecutive; many if rows are
-  /// short.
+  /// Returns the number of output rows of a channel that are computed together, with consecutive
+  /// lines; more than one only if rows are short.
   [[nodiscard]] std::int64_t rows_at_once() const {
     constexpr std::int64_t elements = 1024;
     if (!is_separable) return 1;

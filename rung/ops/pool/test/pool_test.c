@@ -8,7 +8,7 @@ void check_pool(rung_context* context);
 
 enum { CHANNELS = 2, IN = 5, OUT = 3, SIZE = CHANNELS * IN * IN, RESULTS = CHANNELS * OUT * OUT };
 
-/* 3 x 3, stride 2, padding 1, by definition; weights may be NULL. */
+/* Pools by definition: 3 x 3, stride 2, padding 1; weights may be NULL. */
 static void expect(const float* x, rung_pooling kind, const float* weights, float* y,
                    int64_t* indices) {
   for (int at = 0; at < RESULTS; ++at) {

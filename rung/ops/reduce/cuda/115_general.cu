@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(block_threads)
 inline Sharing share_out(Index results, Index packs, int unrolled, Index resident) {
   Sharing sharing;
   sharing.results = results;
-  // Up to 16 loads per lane, at most a warp per result, if there are warps enough.
+  // At most a warp per result, with up to 16 loads per lane if results are many, else up to 2.
   const bool many = results * 2 >= resident;
   if (packs <= (many ? 512 : 64)) {
     sharing.group = 1;

@@ -10,7 +10,7 @@ enum { ROWS = 3, COLUMNS = 4, SIZE = ROWS * COLUMNS };
 
 static const float values[SIZE] = {3, -1, 2, 0.5f, 4, 4, -6, 1, 0.25f, 2, 2, -1};
 
-/* Of one row of `values`, by definition; the index for argmin and argmax. */
+/* Reduces one row of `values`, by definition; the index for argmin and argmax. */
 static double expect(rung_reduction operation, const float* row) {
   double sum = 0, product = 1, squares = 0;
   int least = 0, greatest = 0;

@@ -8,7 +8,7 @@ void check_scan(rung_context* context);
 
 enum { LENGTH = 7, LINES = 2 };
 
-/* One line; segments begin at 0 and at `start`. */
+/* Scans one line by definition; segments begin at 0 and at `start`. */
 static void expect(rung_scan_operation operation, const float* x, int step, int exclusive,
                    int reverse, int start, float* y) {
   const double identity[4] = {0, 1, INFINITY, -INFINITY};

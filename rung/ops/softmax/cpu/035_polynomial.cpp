@@ -36,7 +36,7 @@ float exp2(float t) {
 }
 
 void softmax_row(const float* x, float* y, std::int64_t n, float scale) {
-  // Starts at the lowest finite number: a row of -infinity only then has a sum of 0.
+  // Starts at the lowest finite number: the sum of a row that is all -infinity is then 0.
   float maximum = std::numeric_limits<float>::lowest();
   for (std::int64_t i = 0; i < n; ++i) maximum = x[i] > maximum ? x[i] : maximum;
   const float exponent = scale * 1.44269504F;  // log2(e)

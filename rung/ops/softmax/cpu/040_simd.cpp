@@ -34,8 +34,8 @@ void simd_row(const float* x, float* y, std::int64_t n, float scale) {
   const auto rest = static_cast<std::size_t>(n - full);
   const auto in_rest = hn::FirstN(d, rest);
 
-  // Pass 1, the maximum. Starts at the lowest finite number: a row of -infinity only then has
-  // exponentials of 0 and a sum of 0. Max of a NaN and a number returns the second operand: NaN is
+  // Pass 1, the maximum. Starts at the lowest finite number: the exponentials and the sum of a row
+  // that is all -infinity are then 0. Max of a NaN and a number returns the second operand: NaN is
   // dropped here and reappears in the sum.
   auto maxima = hn::Set(d, std::numeric_limits<float>::lowest());
   for (std::int64_t i = 0; i < full; i += lanes) {

@@ -81,7 +81,7 @@ TEST(SoftmaxInTurns, GivesTheBitsOfOneRowAtATime) {
 
 TEST(SoftmaxExponential, IsWithinTwoUnitsInTheLastPlace) {
   // The sum of pairs (0, z) with z below -17 rounds to 1, so y is the exponential. Its argument, z
-  // log2(e) in f32, is used as it is: its rounding is the contract's 8 |z| u.
+  // log2(e) in f32, is not corrected: the contract's term 8 |z| u covers its rounding.
   Context context = Context::cpu(1);
   constexpr std::int64_t count = 100000;
   std::vector<float> x(2 * count);

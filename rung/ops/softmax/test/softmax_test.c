@@ -8,7 +8,7 @@ void check_softmax(rung_context* context);
 
 enum { ROWS = 3, COLUMNS = 5, SIZE = ROWS * COLUMNS };
 
-/* Along the last axis (step 1) or the first (step COLUMNS), by definition. */
+/* Computes the definition along the last axis (step 1) or the first (step COLUMNS). */
 static void expect(const float* x, int along_rows, double scale, int log_too, float* y) {
   const int lines = along_rows ? ROWS : COLUMNS, length = along_rows ? COLUMNS : ROWS;
   const int step = along_rows ? 1 : COLUMNS, next = along_rows ? COLUMNS : 1;

@@ -255,7 +255,7 @@ void gradients(const SoftmaxBackward::Args& args, const cpu::RowTeam& rows, cons
   if (stream) hwy::FlushStream();
 }
 
-/// Returns the kernel for the type of dx: y's type or, for f32, f16 or bf16.
+/// Returns the kernel for the type of dx: y's type, or f16 or bf16 if y is f32.
 RowKernel* kernel_for(DType dx) {
   using T = RUNG_SPLIT_TYPE;
   if constexpr (std::is_same_v<T, float>) {

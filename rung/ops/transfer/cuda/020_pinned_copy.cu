@@ -19,7 +19,7 @@ namespace {
 using namespace transfer_cuda;
 
 Work work(const Transfer::Args& args, const Context&) {
-  // Host threads divide the copies to and from buffers: a read and a write each.
+  // Host threads divide the copies to and from buffers; each copy is a read and a write.
   const double threads = Context::cpu().threads();
   const int staged = !is_page_locked(args.x.data) + !is_page_locked(args.y.data);
   return turns_work(bytes_one_way(args) * (2 + staged * 2 / threads), 3 + staged);

@@ -168,7 +168,8 @@ __device__ __forceinline__ void write_row(const Row<T>& row, const Rows<4>& rows
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Returns the largest grid: enough blocks for every SM, few enough to add up their sums at once.
+/// Returns the largest grid: enough blocks for every SM, few enough that one block adds up their
+/// sums.
 inline std::int64_t max_blocks(const Context& context) {
   return 16 * std::int64_t{context.info().sms};
 }

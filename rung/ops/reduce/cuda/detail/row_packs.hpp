@@ -15,8 +15,8 @@ namespace rung::reduce_cuda::inline RUNG_TARGET {
 inline constexpr int load_bytes = 16;
 inline constexpr int loads_at_once = 4;
 
-/// False for states of more than 8 bytes and for squares, whose registers do not fit at full
-/// occupancy.
+/// False for states of more than 8 bytes and for squares, which need more registers than full
+/// occupancy allows.
 template <class F>
 inline constexpr bool is_light = sizeof(typename F::State) <= 8;
 template <class T>

@@ -44,7 +44,8 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// Returns groups of rows: a multiple of a block's threads, but at least a few groups per SM.
+/// Returns the partition of the rows into groups, whose size is a multiple of a block's threads
+/// unless that leaves too few groups per SM.
 RowChunks staged_chunks(const Reduce::Args& args, const Context& context) {
   RowChunks chunks{.rows = args.results(),
                    .length = static_cast<int>(args.terms.size()),

@@ -310,8 +310,8 @@ inline double line_bytes_moved(const Scan::Args& args) {
          static_cast<double>(round_up(args.length() * element, sector));
 }
 
-/// Returns the work of a kernel along lines, with `resident` blocks per SM, after the launches that
-/// mark segments.
+/// Returns the work of a kernel along lines with `resident` blocks per SM, and of the launches
+/// before it that mark segments.
 inline Work line_work(const Scan::Args& args, Amount blocks, int threads, Amount trips,
                       int resident = 6) {
   Work work = block_work(blocks, threads, trips, line_path(args));

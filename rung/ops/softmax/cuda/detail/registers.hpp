@@ -72,8 +72,8 @@ struct MergePowers {
 };
 
 /// Replaces this thread's values by exponentials relative to their maximum (log: by the exponents)
-/// and returns their total. Using the thread's own maximum, one exchange suffices for the row's
-/// maximum and sum.
+/// and returns their total. Since exponentials are relative to the thread's own maximum, one
+/// exchange suffices for the row's maximum and sum.
 template <class Sum, int packs, int width>
 __device__ __forceinline__ Total<Sum> take_powers(Pack<Sum, width> (&values)[packs], bool log,
                                                   Sum scale, const Power<Sum>& power) {

@@ -29,7 +29,8 @@ struct ColumnsShared {
   Total<Accumulator<T>> of_all[columns];
 };
 
-/// Calls f(packs, i) for batches of `deep` packs of this thread; the first is at element i.
+/// Calls f(packs, i) for batches of `deep` packs of this thread; the first pack of a batch is at
+/// element i.
 template <class T, class F>
 __device__ __forceinline__ void for_each_deep(const T* x, std::int64_t length, std::int64_t step,
                                               F&& f) {

@@ -216,7 +216,7 @@ class Lines {
     for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<S>(from[i * step]);
   }
 
-  /// Returns true if non-temporal stores pay off, which avoid the read for ownership: the results
+  /// Returns whether non-temporal stores, which avoid the read for ownership, pay off: the results
   /// exceed a cache, and every row of y begins at a cache line.
   static bool worth_streaming(const Args& args) {
     constexpr std::int64_t stays_in_cache = 16 << 20, line = 64;

@@ -19,9 +19,10 @@ namespace rung::transpose_cpu::HWY_NAMESPACE {
 namespace {
 using namespace cpu::HWY_NAMESPACE;
 
-/// Prefetch distance for x. Also prefetches a line of the page of y two pages ahead, only for its
-/// address translation, which stalls non-temporal stores. (2048x2048x3 f32, one thread of a 2-core
-/// Zen 5 vCPU: 1.77 ms without prefetches, 1.67 with x only, 1.62 with x and y; a copy takes 1.75.)
+/// Prefetch distance for x. Also prefetches a line of the page of y two pages ahead, only to load
+/// its address translation: a TLB miss stalls non-temporal stores. (2048x2048x3 f32, one thread of
+/// a 2-core Zen 5 vCPU: 1.77 ms without prefetches, 1.67 with x only, 1.62 with x and y; a copy
+/// takes 1.75.)
 constexpr std::int64_t pixels_ahead = 8 << 10;
 constexpr std::int64_t page_bytes = 4096;
 HWY_INLINE void prefetch_lines(const void* x, std::int64_t bytes) {

@@ -46,8 +46,8 @@ struct WordOf<16> {
 template <int bytes>
 using Word = typename WordOf<bytes>::Type;
 
-/// Calls f.template operator()<T>() with a T of args' element size, which must be listed; does
-/// nothing if there are no elements.
+/// Calls f.template operator()<T>() with a T of args' element size, which must be among `sizes`;
+/// does nothing if there are no elements.
 template <int... sizes, class F>
 void with_words(const Transpose::Args& args, F&& f) {
   if (args.moves.empty()) return;
