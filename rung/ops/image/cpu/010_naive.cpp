@@ -4,7 +4,7 @@
 // Idea     The formulas, one pixel and channel at a time. The index of each neighbor is clamped to
 //          the picture, or its value is 0 outside.
 // Changes  Baseline.
-// Cost     T^2 loads and multiply-adds per result of a blur, each after four comparisons.
+// Cost     T^2 loads and multiply-adds per result of a T x T blur, each after four comparisons.
 // Limits   Every valid call; one thread.
 // Source   any textbook.
 #include <algorithm>

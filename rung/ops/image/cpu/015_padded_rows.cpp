@@ -6,7 +6,8 @@
 //          sums.
 // Changes  Against naive: the inner loop clamps no index and is a unit-stride multiply-add. The
 //          compiler vectorizes it, which is most of the gain.
-// Cost     T^2 multiply-adds per result of a blur, each with a load and a store of the sum from L1.
+// Cost     T^2 multiply-adds per result of a T x T blur, each with a load and a store of the sum
+//          from L1.
 // Limits   Box, Gaussian and Sobel; one thread.
 // Source   M. Wolf and M. Lam, A Data Locality Optimizing Algorithm, PLDI 1991.
 #include <algorithm>

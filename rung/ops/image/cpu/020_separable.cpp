@@ -4,7 +4,7 @@
 // Idea     The weights of a blur are the product of a row and a column: it is computed as sums
 //          along each row, then sums of these down the columns. A ring buffer holds the row sums
 //          under the window.
-// Changes  Against padded_rows: 2 T multiply-adds per result instead of T^2.
+// Changes  Against padded_rows: 2 T multiply-adds per result of a T x T blur instead of T^2.
 // Cost     2 T multiply-adds per result, each with a load and a store of the sum from L1. Row sums
 //          of u8 take four bytes per element.
 // Limits   Box and Gaussian; one thread.

@@ -5,8 +5,8 @@
 //          and stores one pixel. Outside the picture it uses the nearest pixel of the border, or 0.
 // Changes  Baseline.
 // Cost     Grey: 3 loads and one store of single bytes per pixel; a warp loads 96 bytes by three
-//          instructions, each of which touches all sectors of these 96 bytes. Blurs: T^2 loads per
-//          result, mostly from L1.
+//          instructions, each of which touches all sectors of these 96 bytes. T x T blurs: T^2
+//          loads per result, mostly from L1.
 // Limits   Every valid call. Bound by load instructions and index arithmetic.
 // Source   D. Kirk, W. Hwu and I. El Hajj, Programming Massively Parallel Processors, chapter 3.
 #include "rung/core/bounds.hpp"

@@ -4,8 +4,8 @@
 // Idea     A block loads a tile of 8 rows of 128 elements and its halo into shared memory, each
 //          element once, and reads its windows from shared memory. Interleaved channels share a
 //          row: the neighbor of an element is then 3 or 4 elements away.
-// Changes  Against pixel_per_thread: T^2 loads from shared memory instead of L1, and one border
-//          test per element loaded instead of one per tap.
+// Changes  Against pixel_per_thread: T^2 loads per result of a T x T window from shared memory
+//          instead of L1, and one border test per element loaded instead of one per tap.
 // Cost     (8 + 2 r)(128 + 2 r C) loads of single elements per 1024 results, for radius r and C
 //          channels; T^2 loads from shared memory and multiply-adds per result.
 // Limits   Filters with a neighborhood; any strides.

@@ -5,7 +5,7 @@
 //          first load. Blocks tag their states with the launch number, which the last block
 //          increments after it has received them all, so that nothing is cleared.
 // Changes  against single_pass_last_block: no index arithmetic before the first load, and no
-//          registers held by it, which together took a third of the time of a row of 4 MB.
+//          registers held for it, which together took a third of the time of a row of 4 MB.
 // Cost     x is read once; a state of 8 to 16 bytes per block.
 // Limits   one row in one piece, up to 256 MiB: beyond, a contiguous share per block is faster.
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16 std::int32_t std::uint8_t

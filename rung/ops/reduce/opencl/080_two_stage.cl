@@ -7,7 +7,7 @@
 //          stored; 16 elements per item make a tree 16 times smaller. (CUDA's two_stage_warp
 //          reduces a warp by shuffles first, which OpenCL 1.2 lacks.)
 // Cost     4 bytes per element; 8 rounds with a barrier each for 4096 elements.
-// Limits   One sum of contiguous f32. At most 24 additions in a row per pass, and three passes for
+// Limits   One sum of contiguous f32. At most 24 dependent additions per pass, and three passes for
 //          up to 2^36 elements.
 // Source   B. Catanzaro, "OpenCL Optimization Case Study: Simple Reductions", AMD, 2010.
 

@@ -7,7 +7,8 @@
 //          the rows under the mask stay in L1.
 // Changes  Against naive: no bounds test per element, and independent sums, which the compiler
 //          vectorizes.
-// Cost     2 K operations per element, and one load and one store of the sum per tap, from L1.
+// Cost     2 K operations per element for a mask of K elements, and one load and one store of the
+//          sum per tap, from L1.
 // Limits   f32; one or two axes, a mask, zero edges; one thread.
 // Source   M. Wolf and M. Lam, A Data Locality Optimizing Algorithm, PLDI 1991.
 #include <algorithm>

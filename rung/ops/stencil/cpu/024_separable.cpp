@@ -3,8 +3,8 @@
 //
 // Idea     A mask that is the product of a row and a column is applied as a row, then as a column:
 //          vertically adjacent windows share row sums.
-// Changes  Against tiled: m + n multiply-adds per element instead of m n, at the price of a second
-//          pass over an intermediate array.
+// Changes  Against tiled: m + n multiply-adds per element instead of m n for a mask of m x n, at
+//          the price of a second pass over an intermediate array.
 // Cost     2 (m + n) operations per element; x loaded once, y stored once, row sums stored once and
 //          loaded m times (from a cache, where m rows fit).
 // Limits   f32; one or two axes; vectors or a window, zero edges; one thread.

@@ -8,8 +8,8 @@
 // Changes  Against halo_from_cache_3d: one plane of x is in shared memory instead of a cube. There
 //          is no halo along the depth: x is read once, apart from the halo of rows and columns. One
 //          load of a weight from shared memory serves four rows.
-// Cost     Per layer of the mask, for 4 rows: m n / 4 loads of weights and m n of elements from
-//          shared memory. Each element of x is loaded (15 + m)(31 + n) / 512 times from global
+// Cost     Per layer of m x n in the mask, for 4 rows: m n / 4 loads of weights and m n of elements
+//          from shared memory. Each element of x is loaded (15 + m)(31 + n) / 512 times from global
 //          memory.
 // Limits   f32; three axes, up to 7 planes in the mask; contiguous rows.
 // Source   P. Micikevicius, 3D finite difference computation on GPUs using CUDA, 2009 (which keeps

@@ -7,7 +7,8 @@
 //          loads in flight. A box starts at a multiple of 16 bytes, so up to three unused columns
 //          precede the first tap.
 // Cost     One load from shared memory per up to 4 multiply-adds, one load of a weight per two.
-//          Each element of x is loaded from global memory (31 + m)(66 + n) / 2048 times.
+//          Under a mask of m x n, each element of x is loaded (31 + m)(66 + n) / 2048 times from
+//          global memory.
 // Limits   f32; one or two axes; zero edges; rows of x that begin at multiples of 16 bytes.
 // Source   CUDA C++ Programming Guide, "Tensor memory access"; PTX ISA, cp.async.bulk.tensor.
 #include "rung/device/ptx/tensor_copy.hpp"

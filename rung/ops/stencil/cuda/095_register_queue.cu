@@ -9,7 +9,8 @@
 //          memory only for weights, every edge and four types.
 // Cost     Three loads of four elements per row of x, the lane's own four prefetched one or two
 //          rows ahead. Each element of x is loaded from global memory (H + m - 1) / H times for H
-//          rows per warp; with three axes, where a block computes 16 rows, 18 / 16 times as much.
+//          rows per warp and m rows of the mask; with three axes, where a block computes 16 rows,
+//          18 / 16 times as much.
 // Limits   f32, f16, bf16 and u8, x and y of the same type; contiguous rows. Masks of up to nine
 //          rows that reach up to four columns to either side; with three axes up to three planes of
 //          3 x 3.

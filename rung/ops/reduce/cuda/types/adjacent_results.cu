@@ -7,7 +7,8 @@
 // Changes  against general, where neighboring lanes share a result: there, a warp's load down a
 //          column touches a sector per element.
 // Cost     one element per load, in full sectors; f64 or 64-bit operations.
-// Limits   results whose elements are adjacent. Floating sums: see columns.
+// Limits   results whose elements are adjacent. For floating types only products and index
+//          searches: faster rungs have the other folds.
 #include "rung/device/block_work.hpp"
 #include "rung/ops/reduce/cuda/detail/any_elements.hpp"
 
