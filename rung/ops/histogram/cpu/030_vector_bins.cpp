@@ -19,9 +19,9 @@ namespace rung::histogram_cpu::HWY_NAMESPACE {
 namespace {
 namespace cpu_n = rung::cpu::HWY_NAMESPACE;
 
-/// Computes indices[i] = the bin of x[i], or `bins` for a value outside: its counter saves a
-/// branch. Rounds each operation separately, as bins.hpp does, which gives the same bins on every
-/// instruction set.
+/// Computes indices[i] = the bin of x[i], or `bins` for a value outside: a counter for such values
+/// saves a branch. Rounds each operation separately, as bins.hpp does, which gives the same bins on
+/// every instruction set.
 template <class Real, class T>
 void find_bins(const EvenBins<Real>& even, std::uint32_t bins, const T* x, std::int64_t count,
                std::uint32_t* indices) {

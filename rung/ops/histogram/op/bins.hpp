@@ -136,8 +136,8 @@ struct EdgeBins {
   RUNG_HD RUNG_ALWAYS_INLINE std::int32_t operator()(Real x) const {
     if (!(x >= edges[0] && x <= edges[bins * stride])) return -1;
     // Finds the last bin whose lower edge is not above x; `begin` is such a bin, and stays within
-    // bounds even if edges do not ascend. Of equal edges, it finds the last one: the bins between
-    // equal edges are empty.
+    // bounds even if edges do not ascend. Of equal edges the last is found: the bins between equal
+    // edges are empty.
     std::int32_t begin = 0;
     for (std::int32_t count = bins; count > 1;) {
       const std::int32_t half = count / 2;

@@ -141,8 +141,8 @@ void expect_bounds_kept(Context& context, Rows<T>& rows, std::int64_t count, std
 
 TEST_P(NormBoundsOn, KeepsItsBoundsUnderALargeMeanPastEveryBlock) {
   // Lengths past a vector, a warp and a block of threads; on CPUs past one and two blocks of 4096;
-  // on simt past a block's registers and into spans. Regression: 8192 elements of f64 around 1e6
-  // had 430 times their bound.
+  // on simt past a block's registers and into spans. Regression: the error of 8192 elements of f64
+  // around 1e6 was once 430 times the bound.
   const bool cpu = GetParam() == Backend::cpu;
   for_each_type([&]<class T>(const char* name) {
     for (const std::int64_t n : {33, 1001, 4096, 4097, 8192, 12289, 40008}) {

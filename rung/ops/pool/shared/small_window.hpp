@@ -9,7 +9,7 @@
 
 namespace rung {
 
-/// Returns supported for square, undilated windows of 2 with a stride of 2, or of 3 with a stride
+/// Returns supported for undilated windows of 2 x 2 with a stride of 2, or of 3 x 3 with a stride
 /// of 1 or 2, and for positions that fit in 32 bits.
 inline Support supports_small_window(const PoolAxis& rows, const PoolAxis& columns) {
   constexpr std::int64_t max_extent = std::int64_t{1} << 30;

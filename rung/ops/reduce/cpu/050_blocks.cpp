@@ -8,7 +8,8 @@
 //          operation on f32, f64, i32 and i64. Minima and maxima propagate NaN. Prefetching follows
 //          the memory level where x is expected: every line from L3, the first lines of each page
 //          from memory.
-// Cost     A load and an operation per vector; extremes of floats take half a comparison more.
+// Cost     A load and an operation per vector; minima and maxima of floats take half a comparison
+//          more.
 // Limits   Contiguous rows; one thread. EXPERIMENTS.md lists rejected variants.
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/ops/reduce/cpu/detail/step-inl.hpp"
@@ -46,12 +47,12 @@ HWY_INLINE typename S::V join_all(typename S::V (&total)[Shape<S>::chains]) {
   return total[0];
 }
 
-/// Detects NaN in extremes of floats. Vector minimum and maximum return their second operand if
-/// either is NaN: a total is NaN right after it took a NaN, and loses it with the next element.
-/// Therefore pairs of totals are compared after every iteration, half an instruction per vector.
-/// The instruction count matters even for data in memory: fewer instructions between loads leave
-/// more lines in flight (maximum of 64 MiB, 2-core Zen 5 vCPU: 39 GB/s with a load, a maximum and
-/// an addition that propagates NaN per vector, 47 with NanWatch, 48 without a NaN test).
+/// Detects NaN in minima and maxima of floats. Vector minimum and maximum return their second
+/// operand if either is NaN: a total is NaN right after it took a NaN, and loses it with the next
+/// element. Therefore pairs of totals are compared after every iteration, half an instruction per
+/// vector. The instruction count matters even for data in memory: fewer instructions between loads
+/// leave more lines in flight (maximum of 64 MiB, 2-core Zen 5 vCPU: 39 GB/s with a load, a maximum
+/// and an addition that propagates NaN per vector, 47 with NanWatch, 48 without a NaN test).
 template <class S>
 class NanWatch {
  public:
@@ -190,10 +191,10 @@ HWY_INLINE typename S::Lane fold_block(const typename S::Element* x, std::int64_
 }
 
 #if HWY_TARGET <= HWY_AVX3
-/// Returns the extreme of a long row of floats from memory, NaN if any element is NaN. Minimum and
-/// maximum instructions raise the invalid flag for a NaN: a single read of that flag, which waits
-/// for all instructions in flight, replaces a comparison per pair of vectors (64 MiB: 1.09 of the
-/// speed of the fastest peer instead of 1.0).
+/// Returns the minimum or maximum of a long row of floats from memory, NaN if any element is NaN.
+/// Minimum and maximum instructions raise the invalid flag for a NaN: a single read of that flag,
+/// which waits for all instructions in flight, replaces a comparison per pair of vectors (64 MiB:
+/// 1.09 of the speed of the fastest peer instead of 1.0).
 template <class S>
 typename S::Lane long_extreme(const typename S::Element* x, std::int64_t n) {
   constexpr unsigned invalid = 1;

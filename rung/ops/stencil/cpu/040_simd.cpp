@@ -10,9 +10,9 @@
 //          5x and more. Every type, edge and stride; separable masks are summed along the row when
 //          a line is converted, masks of several planes one band of rows at a time, whose lines
 //          stay in L2. Results that exceed the caches are written by non-temporal stores.
-// Cost     K multiply-adds per element for a mask of K elements (m + n if it is separable, of m x
-//          n), 16 f32 per instruction with AVX-512. x loaded once (and the rows around each band of
-//          128 once more), y stored once.
+// Cost     K multiply-adds per element for a mask of K elements, m + n for a separable m x n mask;
+//          16 f32 per instruction with AVX-512. x loaded once (and the rows around each band of 128
+//          once more), y stored once.
 // Limits   Every valid call; one thread. A separable mask of three axes needs a second pass over
 //          memory. Every tap along a row is an unaligned load.
 #include <algorithm>

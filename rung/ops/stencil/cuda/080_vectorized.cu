@@ -9,8 +9,8 @@
 //          multiply-adds, instead of a 4-byte load per multiply-add. Weights are in shared memory
 //          too, where each launch has its own.
 // Cost     Per row of x, for four rows of y and four taps: one load of elements, up to four of
-//          weights, up to 64 multiply-adds. A mask of m x n loads each element of x (31 + m)(127 +
-//          n) / 4096 times from global memory.
+//          weights, up to 64 multiply-adds. Each element of x is loaded (31 + m)(127 + n) / 4096
+//          times from global memory under a mask of m x n.
 // Limits   Masks of one or two axes; contiguous rows; not f64. A separable mask is multiplied out.
 // Source   V. Volkov, Better performance at lower occupancy, GTC 2010 (sums in registers).
 #include "rung/device/load.hpp"

@@ -64,8 +64,8 @@ class BandDown {
   static constexpr std::int64_t tiles_bytes = slots * wide * side * line_bytes;
 
   /// Prepares columns from `column` on, the first `done` of which have been stored already. `tiles`
-  /// has tiles_bytes; as a member array it would keep the other members in memory instead of
-  /// registers.
+  /// points to tiles_bytes bytes; as a member array it would keep the other members in memory
+  /// instead of registers.
   HWY_INLINE BandDown(const TransposeBlock& b, std::byte* tiles, std::int64_t column,
                       std::int64_t done)
       : b_(b),

@@ -89,8 +89,8 @@ inline std::string_view bins_path(const Histogram::Args& args) {
   return is_floating(args.x.dtype) ? wide ? "floats wide" : "floats" : wide ? "wide" : "";
 }
 
-/// Returns the work of every rung: per bin, tables of `threads` threads to clear and add; per
-/// element, its bin, by a search if edges are given.
+/// Returns the work of any of the rungs: per bin, clearing and adding the tables of `threads`
+/// threads; per element, finding its bin, by a search if edges are given.
 inline Work count_work(const Histogram::Args& args, int threads) {
   Work work = cpu::piece_work(args.bins(), args.size(), threads, bins_path(args));
   if (!args.even())

@@ -28,9 +28,9 @@ HWY_AFTER_NAMESPACE();
 
 // Methods for a chunk, with their throughput on one core of a 2-core Zen 5 vCPU:
 //   one dominant value    vectors find the bytes that differ, only they are counted one by one:
-//                         7 GB/s with 90 % of one value, where a scalar loop has 0.65.
+//                         7 GB/s with 90 % of one value, where a scalar loop reaches 0.65.
 //   near-uniform values   two tables in rotation, bytes extracted from 8-byte words: 5.0 GB/s,
-//                         the limit of one store per cycle; a scalar loop has 3.9.
+//                         the limit of one store per cycle; a scalar loop reaches 3.9.
 //   other distributions   pairs of bytes count in one table of 65,536: a store per two bytes. 5.4
 //                         GB/s on normally distributed bytes; if few values make up most, four
 //                         tables in rotation: 6.4 GB/s on four letters, 8 on sixteen values.

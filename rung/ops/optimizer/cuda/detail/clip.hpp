@@ -32,8 +32,8 @@ struct Root {
   __device__ __forceinline__ double operator()(double value) const { return sqrt(value); }
 };
 
-/// Launches the computation of the clipping factor if a norm is needed. Returns its address in
-/// device memory, else null. Defined in clip.cu.
+/// Launches the computation of the clipping factor if a norm is needed, and returns its address in
+/// device memory; else returns null. Defined in clip.cu.
 const double* launch_clip(const Optimizer::Args& args, Context& context);
 
 template <class T>
