@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / register window
 //
-// Idea     The most frequent windows (2 x 2, 3 x 3, a stride of 1 or 2) as template arguments: a
-//          thread loads the whole patch of x under four vertically adjacent outputs into registers,
-//          with no loop, no division and no barrier between its loads.
+// Idea     The most frequent windows (2 x 2 with a stride of 2, 3 x 3 with 1 or 2) as template
+//          arguments: a thread loads the whole patch of x under four vertically adjacent outputs
+//          into registers, with no loop, no division and no barrier between its loads.
 // Changes  Against separable: no shared memory, and all loads of a thread are in flight before the
 //          first result is needed. The indices of four outputs are computed once, in 32 bits. Rows
 //          of the patch are pooled along the columns once and combined by each window that contains

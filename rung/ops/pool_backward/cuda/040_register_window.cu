@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool_backward / register window
 //
-// Idea     The most frequent windows (2 x 2, 3 x 3, a stride of 1 or 2) as template arguments: a
-//          thread loads dy, and the indices, of all windows over four vertically adjacent elements
-//          of dx before it uses the first.
+// Idea     The most frequent windows (2 x 2 with a stride of 2, 3 x 3 with 1 or 2) as template
+//          arguments: a thread loads dy, and the indices, of all windows over four vertically
+//          adjacent elements of dx before it uses the first.
 // Changes  Against rows: no loop of run-time length, so that all loads are in flight at once; a
 //          window over several of the four elements is loaded once. An average is divided once per
 //          window.
