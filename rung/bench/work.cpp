@@ -30,7 +30,7 @@ ParallelWork brent_kung(double n) {
   // Up-sweep: the last element of each group of 2 stride adds the middle one.
   double stride = 1;
   for (; stride < n; stride *= 2) add(std::floor(n / (2 * stride)));
-  // Down-sweep: element 2 stride j + stride - 1 adds element 2 stride j - 1, for j = 1, 2, ...
+  // Down-sweep: x[2 stride j + stride - 1] += x[2 stride j - 1], for j = 1, 2, ...
   for (; stride >= 1; stride /= 2) add(n > stride ? std::floor((n - stride) / (2 * stride)) : 0);
   return work;
 }

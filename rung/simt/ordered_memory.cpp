@@ -64,7 +64,8 @@ void store(void* to, const void* from, std::size_t bytes) {
   }
 }
 
-/// Returns the memory order to record. `ordered`: std::memory_order of MemoryOrder::ordered.
+/// Returns the memory order to record, as an __ATOMIC_ constant or unstated_order. `ordered`: what
+/// MemoryOrder::ordered means for this access (acquire for loads, release for stores).
 int noted(MemoryOrder order, int ordered) {
   if (order == MemoryOrder::unstated) return unstated_order;
   return order == MemoryOrder::ordered ? ordered : __ATOMIC_RELAXED;

@@ -43,7 +43,7 @@ struct BenchRow {
   bool failed = false;  // wrong result in the check before timing
 };
 
-/// The rows of one problem, and its ceiling.
+/// Results of one problem; its ceiling, if there is one, is part of `title`.
 struct BenchTable {
   std::string title;
   std::vector<BenchRow> rows;

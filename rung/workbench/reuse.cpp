@@ -166,8 +166,8 @@ bench::ProductShape product_of(const Given& given) {
   return {shape[0], shape[1], shape[2]};
 }
 
-/// Adds the loads of A and B by tiles of rows x columns; for square matrices whose size they
-/// divide, as a formula in n^3.
+/// Adds to the sheet the number of loads of A and B through tiles of rows x columns; as a formula
+/// in n^3 for square matrices whose size is a multiple of the tile's.
 void add_tile_loads(const bench::ProductShape& shape, double rows, double columns,
                     const std::string& where, bool per_thread, Sheet& sheet) {
   const OperandLoads loads = bench::tiled_loads(shape, rows, columns);

@@ -151,7 +151,8 @@ void advise_guard(Finding& finding, const Scene& scene) {
   finding.advice = "guard the access: if (" + condition + ")";
   const Statement& one = *scene.access.spot.statement;
   if (one.kind != Statement::Kind::simple) {
-    // The guard encloses a loop, unless the index is the loop's own variable.
+    // The guard encloses the whole loop. If the index uses the loop's own variable, a guard
+    // outside cannot test it: no fix is suggested.
     std::size_t own = one.header_begin;
     while (own < one.header_end && !tokens[own + 1].is("=")) ++own;
     if (scene.tree.mentions(scene.access.begin, scene.access.end, tokens[own].text)) return;

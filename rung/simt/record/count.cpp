@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the events of requests.
+// Counts the events of each request (one instruction of one warp): sectors, bytes, wavefronts, bank
+// conflicts.
 #include <algorithm>
 #include <bit>
 

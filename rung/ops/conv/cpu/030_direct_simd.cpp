@@ -73,8 +73,8 @@ class PixelColumns {
         in_place_(std::is_same_v<T, In> && weights_contiguous(g)),
         chunk_(even_chunk(g.terms(), max_chunk<T>)),
         panels_(ceil_div(g.pixels(), std::int64_t{columns})) {
-    // All filters of a group share a gathered panel, unless there are fewer than two panels per
-    // thread.
+    // A gathered panel serves up to 512 filters of a group. With fewer than two panels per thread
+    // the filters are split into more blocks, which gather the panel again, for parallelism.
     constexpr std::int64_t max_filters = 512;  // filters; their sums stay in L2
     std::int64_t blocks = ceil_div(g.m, max_filters);
     const std::int64_t wanted = ceil_div(std::int64_t{threads} * 2, panels_ * g.groups);

@@ -2,14 +2,14 @@
 // histogram / guided edges
 //
 // Idea     for bins with given edges, a guide table in shared memory beside the edges: it divides
-//          their range into equal cells and lists the edges in each cell. A value's cell takes a
-//          subtraction and a product; only that cell's edges are searched.
+//          their range into equal cells and lists the edges in each cell. Finding a value's
+//          cell takes a subtraction and a product; only that cell's edges are searched.
 // Changes  against shared_privatized: a search of one or two steps in shared memory, instead of
 //          log2(bins) steps in global memory.
-// Cost     two words of the guide, one or two edges and a shared-memory atomic per element; before
-//          these, a search per cell and block.
+// Cost     two words of the guide, one or two edges and a shared-memory atomic per element. Each
+//          block first builds the guide, with one binary search per cell.
 // Limits   edges, guide and table must fit shared memory: about 19000 bins of f64, 28000 of f32.
-//          Edges clustered in one cell are searched by halving.
+//          Edges clustered in one cell are found by binary search.
 // Source   H. Chen and Y. Asau 1974, On generating random variates from an empirical distribution
 //          (guide table).
 #include <bit>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// norm keeps the bounds of norm.hpp for large means and long rows, overflowing rows and non-finite
-// rows; every rung gives bitwise equal results for any number of threads.
+// norm stays within the error bounds of norm.hpp on rows with large means, long rows, and rows that
+// overflow or hold non-finite values; every rung gives bitwise equal results for any number of
+// threads.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

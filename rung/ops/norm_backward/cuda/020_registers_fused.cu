@@ -156,8 +156,8 @@ RowBlock block_of(const NormBackward::Args& args) {
       NormBackward::lines_of(args).columns.size() * static_cast<std::int64_t>(size) / 16,
       size == 2 ? packs<f16> : packs<float>, 1, max_threads);
 }
-/// Returns the number of blocks: each processes at least eight rows per row slot, to limit the sums
-/// to add up.
+/// Returns the grid size: at most the resident blocks, and few enough that each of a block's rows
+/// of threads processes eight rows or more, which bounds the partial sums that are added up.
 std::int64_t blocks_of(std::int64_t rows, const RowBlock& block, std::int64_t resident) {
   return clamped(ceil_div(rows, rows_a_chunk * block.rows), std::int64_t{1}, resident);
 }

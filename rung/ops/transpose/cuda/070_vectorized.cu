@@ -109,8 +109,9 @@ __device__ __forceinline__ void read_tile(TileBuffer<T, lines>& tile, Load load)
   }
 }
 
-/// Stores 16 bytes of a column from byte `begin` of its line on; only bytes [low, high) exist. `to`
-/// is the address of the line's byte 0 in y, which may not exist.
+/// Stores bytes [begin, begin + 16) of a column's line of the tile to y, clipped to [low, high),
+/// the part of the line that is in y. `to` is the address of byte 0 of the line, which may be
+/// outside y.
 template <class T, bool lines>
 __device__ __forceinline__ void write_chunk(TileBuffer<T, lines>& tile, int column, int begin,
                                             int low, int high, Byte* to) {

@@ -128,7 +128,7 @@ struct FewElements {
       }
     }
   }
-  /// Returns the element at step `i` of k and column `j` of this step of B.
+  /// Returns this thread's element at k index `i` and column `j` of its part of B.
   __device__ __forceinline__ Accumulator<T> get(int i, int j) const {
     constexpr int along = KMajor ? Shape::ks : Shape::columns;
     const int at = KMajor ? j * along + i : i * along + j;

@@ -2,15 +2,15 @@
 // gemm / small products
 //
 // Idea     a batch of small products: a block processes several products at once, with their whole
-//          operands in shared memory, and its threads share the elements of all their C.
+//          operands in shared memory; its threads divide the elements of all these C.
 // Changes  against sliced_k: no tile of fixed size, most of which a product of 13 x 65 x 61 would
 //          leave empty, and no block per product. Each thread computes 2 x 2 to 8 x 8 elements of
 //          one product's C; tile size and products per block depend on the shape. Contiguous
-//          matrices are copied by cp.async as one array, and C is written as one, without index
-//          arithmetic per element.
+//          matrices are copied by cp.async as one array, and adjacent C are stored as one,
+//          without index arithmetic per element.
 // Cost     A, B and C once. A thread loads 2 t numbers from shared memory per t^2 multiply-adds.
-// Limits   shared memory: half the multiply-add peak with 4 x 4 elements per thread. C of up to 256
-//          tiles of 8 x 8 (f64: 4 x 4); k of any length, in parts that fit.
+// Limits   shared-memory bandwidth: half the multiply-add peak with 4 x 4 elements per thread. C of
+//          up to 256 tiles of 8 x 8 (f64: 4 x 4); k of any length, in parts that fit.
 // Source   MAGMA, "Fast batched matrix multiplication for small sizes", ISC 2016: several products
 //          per block.
 #include <cmath>
