@@ -2,9 +2,9 @@
 // conv_backward_data / tensor cores
 //
 // Idea     The gradient as a convolution of dy by conv's tensor-core tiles, for f16 and bf16 with
-//          channels last. For each tap, eight filters are 16 contiguous bytes of dy. w is contiguous
-//          along the channels of dx, not along the filters that are summed over: its strips are
-//          stored to shared memory with a row per term, and ldmatrix transposes them.
+//          channels last. For each tap, eight filters are 16 contiguous bytes of dy. w is
+//          contiguous along the channels of dx, not along the filters that are summed over: its
+//          strips are stored to shared memory with a row per term, and ldmatrix transposes them.
 // Changes  Against implicit_gemm: 16-byte loads, each decoded once for 8 terms; 2048 multiply-adds
 //          per instruction; half the bytes of f32.
 // Cost     128 positions x 64 channels per block, 32 terms per step; a layer of stride s is split
