@@ -179,7 +179,7 @@ void scale_row(Sum* row, std::int64_t width, Sum factor) {
 }
 
 template <class T>
-void attend(const Attention::Args& args, const Block& block, void* memory) {
+void attend(const Attention::Args& args, const RowKeyBlock& block, void* memory) {
   using Sum = Accumulator<T>;
   constexpr Sum infinity = std::numeric_limits<Sum>::infinity();
   const Heads<T> p(args);

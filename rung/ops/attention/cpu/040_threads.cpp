@@ -25,7 +25,7 @@ namespace rung {
 namespace {
 using namespace attention_cpu;
 
-struct Plan {
+struct KeySplits {
   std::int64_t row_blocks;  // per head of k and v
   std::int64_t splits;      // of the keys that a row block sees
   std::int64_t keys;        // per split, a multiple of key_tile
@@ -34,10 +34,10 @@ struct Plan {
   }
 };
 
-Plan plan_of(const Attention::Args& args) {
+KeySplits plan_of(const Attention::Args& args) {
   constexpr std::int64_t enough_units = 64;  // occupy the cores of most machines
   constexpr std::int64_t min_keys = 512;     // so that reading outweighs combining
-  Plan plan{};
+  KeySplits plan{};
   plan.row_blocks = ceil_div(stacked_rows(args), block_rows);
   const std::int64_t blocks = args.batch() * args.kv_heads() * plan.row_blocks;
   const std::int64_t keys = args.most_keys(args.queries_of(block_rows));
@@ -115,7 +115,7 @@ Work work(const Attention::Args& args, const Context& context) {
 }
 
 void run(const Attention::Args& args, Context& context) {
-  const Plan plan = plan_of(args);
+  const KeySplits plan = plan_of(args);
   const int threads = useful_threads(args, context.threads());
   const std::int64_t rows = stacked_rows(args);
   const std::int64_t scratch = scratch_bytes(args);

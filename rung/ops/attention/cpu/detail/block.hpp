@@ -14,7 +14,7 @@ namespace rung::attention_cpu {
 inline constexpr std::int64_t block_rows = 64;
 inline constexpr std::int64_t key_tile = 64;
 
-struct Block {
+struct RowKeyBlock {
   std::int64_t b, g;
   std::int64_t first_row, rows;      // at most block_rows
   std::int64_t first_key, last_key;  // clipped to the visible keys
@@ -23,7 +23,7 @@ struct Block {
   void* partial = nullptr;
 };
 
-using Attend = void(const Attention::Args& args, const Block& block, void* scratch);
+using Attend = void(const Attention::Args& args, const RowKeyBlock& block, void* scratch);
 /// Returns the kernel for the type of q, compiled for the best instruction set of this CPU
 /// (030_simd.cpp).
 Attend* attend_for(DType dtype);
