@@ -13,6 +13,7 @@
 // Limits   f16 and bf16, channels last, two dimensions at most, 16 phases; filters of a group in
 //          multiples of 8, aligned to 16 bytes; with several groups also channels.
 // Source   V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep learning, 2016.
+#include "rung/ops/conv/shared/cuda/channels_last.hpp"
 #include "rung/ops/conv/shared/cuda/im2col_tensor.hpp"
 #include "rung/ops/conv/shared/cuda/tile_facts.hpp"
 #include "rung/ops/conv_backward_data/cuda/detail/im2col_gradient.hpp"
@@ -178,11 +179,6 @@ Conv::Args phase_as_layer(const ConvBackwardData::Args& args, const Gathered& ph
   return made;
 }
 
-/// Returns a placeholder for memory that is not allocated yet, aligned like workspaces.
-void* stand_in() {
-  return reinterpret_cast<void*>(std::uintptr_t{4096});  // NOLINT(performance-no-int-to-ptr)
-}
-
 /// Calls f(phase, layer), with placeholder addresses in the layer, for each phase that has terms.
 template <class F>
 void for_each_layer(const ConvBackwardData::Args& args, F&& f) {
@@ -190,7 +186,8 @@ void for_each_layer(const ConvBackwardData::Args& args, F&& f) {
   for (std::int64_t i = 0; i < phases; ++i) {
     const Gathered phase = phase_of(args, i);
     if (phase.q > 0)
-      f(phase, phase_as_layer(args, phase, stand_in(), phases == 1 ? nullptr : stand_in()));
+      f(phase, phase_as_layer(args, phase, placeholder_memory(),
+                              phases == 1 ? nullptr : placeholder_memory()));
   }
 }
 

@@ -173,9 +173,7 @@ CopyOffsets offsets_of(const Conv::Args& args, std::size_t partial) {
 
 /// Returns the layer on copies at placeholder addresses, aligned like workspaces.
 Conv::Args placeholder_layer(const Conv::Args& args) {
-  auto* const memory =
-      reinterpret_cast<std::byte*>(std::uintptr_t{4096});  // NOLINT(performance-no-int-to-ptr)
-  return copied_layer(args, memory, offsets_of(args, 0));
+  return copied_layer(args, placeholder_memory(), offsets_of(args, 0));
 }
 
 Support supports(const Conv::Args& args, const Context& context) {

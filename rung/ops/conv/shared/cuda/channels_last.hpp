@@ -52,6 +52,11 @@ class ChannelsLast {
   std::int64_t pitch_;
 };
 
+/// Returns an address for memory that is not allocated yet, aligned like workspaces.
+inline std::byte* placeholder_memory() {
+  return reinterpret_cast<std::byte*>(std::uintptr_t{4096});  // NOLINT(performance-no-int-to-ptr)
+}
+
 /// Returns the layout of copies in a workspace, one after another.
 class LayoutMemory {
  public:

@@ -43,9 +43,7 @@ ConvBackwardData::Args copied_gradient(const ConvBackwardData::Args& args, std::
 
 /// Returns the gradient on copies at placeholder addresses, aligned like workspaces.
 ConvBackwardData::Args placeholder_gradient(const ConvBackwardData::Args& args) {
-  auto* const memory =
-      reinterpret_cast<std::byte*>(std::uintptr_t{4096});  // NOLINT(performance-no-int-to-ptr)
-  return copied_gradient(args, memory, offsets_of(args, 0));
+  return copied_gradient(args, placeholder_memory(), offsets_of(args, 0));
 }
 
 Support supports(const ConvBackwardData::Args& args, const Context& context) {

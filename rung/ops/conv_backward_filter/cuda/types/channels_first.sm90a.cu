@@ -47,9 +47,7 @@ ConvBackwardFilter::Args copied_gradient(const ConvBackwardFilter::Args& args, s
 
 /// Returns the gradient on copies at placeholder addresses, aligned like workspaces.
 ConvBackwardFilter::Args placeholder_gradient(const ConvBackwardFilter::Args& args) {
-  auto* const memory =
-      reinterpret_cast<std::byte*>(std::uintptr_t{4096});  // NOLINT(performance-no-int-to-ptr)
-  return copied_gradient(args, memory, offsets_of(args, 0));
+  return copied_gradient(args, placeholder_memory(), offsets_of(args, 0));
 }
 
 Support supports(const ConvBackwardFilter::Args& args, const Context& context) {
