@@ -85,6 +85,10 @@ std::vector<Problem> Softmax::check_problems(Backend backend) {
       "f16 21x40,axis=0,log",       //
       "f16 5x70,out=f32",           //
       "bf16 9x200,log",             //
+      "bf16 300x38",                // rows of pairs of elements, packs cut
+      "f16 70x106,log,masked",      //
+      "bf16 20x650",                //
+      "bf16 40x272",                // short rows of whole packs
       "bf16 6x90,masked,out=f32",   //
   });
   if (backend == Backend::simt) {
