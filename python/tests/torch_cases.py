@@ -37,14 +37,16 @@ def _lengths(k):
     return 4 * torch.arange(k.shape[0], dtype=torch.int32, device=k.device)
 
 
-def _attention(q, k, v, causal=False, scale=None, key_lengths=None):
-    """PyTorch's attention by matrix products, with rung's alignment of causal masks and its key lengths."""
+def _attention(q, k, v, causal=False, scale=None, key_lengths=None, window=None):
+    """PyTorch's attention by matrix products, with rung's alignment of causal masks, its key lengths and windows."""
     lengths = torch.full_like(_lengths(k), k.shape[2]) if key_lengths is None else key_lengths
     lengths = lengths.reshape(-1, 1, 1, 1)
     row, column = (torch.arange(n, device=q.device) for n in (q.shape[2], k.shape[2]))
     seen = column < lengths
     if causal:
         seen = seen & (column <= row[:, None] + lengths - q.shape[2])
+    if window is not None:
+        seen = seen & (column > row[:, None] + lengths - q.shape[2] - window)
     with sdpa_kernel(SDPBackend.MATH):
         return F.scaled_dot_product_attention(q, k, v, seen, scale=scale, enable_gqa=True)
 
@@ -84,6 +86,9 @@ CASES = {
     "attention_causal": (lambda q, k, v: rt.attention(q, k, v, causal=True, scale=0.7),
                          lambda q, k, v: _attention(q, k, v, causal=True, scale=0.7),
                          [(2, 2, 3, 6), (2, 1, 5, 6), (2, 1, 5, 9)]),
+    "attention_window": (lambda q, k, v: rt.attention(q, k, v, causal=True, window=2),
+                         lambda q, k, v: _attention(q, k, v, causal=True, window=2),
+                         [(2, 2, 4, 6), (2, 1, 5, 6), (2, 1, 5, 6)]),
     "attention_lengths": (lambda q, k, v: rt.attention(q, k, v, causal=True, key_lengths=_lengths(k)),
                           lambda q, k, v: _attention(q, k, v, causal=True, key_lengths=_lengths(k)),
                           [(2, 2, 5, 3), (2, 2, 6, 3), (2, 2, 6, 2)]),
