@@ -47,7 +47,7 @@ struct CountedWork {
   double l1_wavefronts = 0;  // data of global memory
   double lines = 0;          // tag lookups in L1
   double store_sectors = 0;  // stores and atomics, which bypass L1
-  // Of the longest warp of each block, summed over the blocks.
+  // Counts of the longest warp of each block, summed over the blocks.
   double memory_trips = 0, cache_trips = 0, shared_trips = 0, barriers = 0, exchanges = 0;
 };
 

@@ -55,7 +55,7 @@ template <class D, class V = hn::Vec<D>>
 HWY_INLINE V gelu(D d, V x) {
   using T = hn::TFromD<D>;
   if constexpr (sizeof(T) == 8) {
-    // By erfc, since 1 + erf would cancel for x < 0.
+    // Uses erfc, since 1 + erf would cancel for x < 0.
     return each_lane(d, x, [](T v) {
       if (v < -40) return T(0);
       return v * T(0.5) * std::erfc(v * T(-0.70710678118654752440));

@@ -32,7 +32,7 @@ struct Tuning {
   Duration spin = microseconds(5);
   // Time after which a waiting thread sleeps. Waking it takes 5 to 50 us.
   Duration wait_awake = microseconds(100);
-  // The same for a worker between calls: calls in quicker succession find it awake.
+  // Time after which a worker sleeps between calls; calls in quicker succession find it awake.
   Duration idle_awake = microseconds(200);
   // Least total thread time of recent calls for which a worker is woken: twice the time that waking
   // takes.
@@ -55,7 +55,8 @@ struct Tuning {
   // longer) after an exclusion.
   int first_penalty = 4, last_penalty = 128;
   Duration memory = milliseconds(50);
-  // The same multiples for the time spent on waking a worker, or waiting for it, in vain.
+  // First and last multiples of the time that was spent on a worker without a gain: on waking it,
+  // or on waiting for it.
   int first_vain_penalty = 8, last_vain_penalty = 64;
   Duration longest_exclusion = milliseconds(500);
   Duration affinity_poll_interval = milliseconds(100);

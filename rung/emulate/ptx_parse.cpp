@@ -132,7 +132,7 @@ std::vector<Instruction> parse_ptx(std::string_view given) {
       blank = false;
     }
   }
-  // As in the assembler, the last instruction needs no semicolon.
+  // The last instruction needs no semicolon, as in the assembler.
   if (!blank) list.push_back(read_instruction(std::string_view(text).substr(begin)));
   return list;
 }

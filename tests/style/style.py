@@ -153,7 +153,7 @@ def steps_taken_twice(source):
                 yield path, f"step {named[1]} is that of {first[int(named[1])].name}; choose a free one"
 
 
-PACKS_FOR_OTHERS = r"\bcopy_async\(|\bpack\(context|\bcopy_to_channels_last\("
+PACKS_FOR_OTHERS = r"\bcopy_async\(|\bpack\(context|\bcopy_from_channels_last\("
 
 
 def steps_without_kernel(source):

@@ -186,8 +186,8 @@ void for_each_layer(const ConvBackwardData::Args& args, F&& f) {
   for (std::int64_t i = 0; i < phases; ++i) {
     const Gathered phase = phase_of(args, i);
     if (phase.q > 0)
-      f(phase, phase_as_layer(args, phase, placeholder_memory(),
-                              phases == 1 ? nullptr : placeholder_memory()));
+      f(phase, phase_as_layer(args, phase, unallocated_memory(),
+                              phases == 1 ? nullptr : unallocated_memory()));
   }
 }
 
@@ -307,8 +307,8 @@ Work conv_cuda::data_tma_facts(const ConvBackwardData::Args& args, const Context
   return all;
 }
 
-std::int64_t conv_cuda::data_tma_bytes(const ConvBackwardData::Args& args, const Context& context) {
-  return memory_of(args, context).bytes;
+std::size_t conv_cuda::data_tma_bytes(const ConvBackwardData::Args& args, const Context& context) {
+  return static_cast<std::size_t>(memory_of(args, context).bytes);
 }
 
 void conv_cuda::run_data_tma(const ConvBackwardData::Args& args, Context& context,
@@ -346,9 +346,8 @@ void conv_cuda::run_data_tma(const ConvBackwardData::Args& args, Context& contex
 namespace {
 
 void run(const ConvBackwardData::Args& args, Context& context) {
-  const std::int64_t bytes = data_tma_bytes(args, context);
-  run_data_tma(args, context,
-               static_cast<std::byte*>(context.workspace(static_cast<std::size_t>(bytes))));
+  const std::size_t bytes = data_tma_bytes(args, context);
+  run_data_tma(args, context, static_cast<std::byte*>(context.workspace(bytes)));
 }
 
 const Rung<ConvBackwardData> self{{.name = "implicit_gemm_tma",

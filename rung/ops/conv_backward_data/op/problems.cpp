@@ -11,13 +11,14 @@
 #include "rung/ops/conv/shared/axes.hpp"
 #include "rung/ops/conv/shared/facts.hpp"
 #include "rung/ops/conv/shared/gradient_problems.hpp"
+#include "rung/ops/conv/shared/survey_layers.hpp"
 #include "rung/ops/conv/shared/text.hpp"
 #include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"
 
 namespace rung {
 namespace {
 
-const Survey<ConvBackwardData> survey{conv_gradient::survey_patterns};
+const Survey<ConvBackwardData> survey{conv_survey::layers};
 
 std::vector<std::string> facts_of(const Problem& problem) {
   return conv_facts::facts_of<ConvBackwardDataOptions>(ConvBackwardData::name, problem,

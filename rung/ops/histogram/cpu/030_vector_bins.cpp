@@ -37,7 +37,7 @@ void find_bins(const EvenBins<Real>& even, std::uint32_t bins, const T* x, std::
   const auto bins_of = [&](auto value) HWY_ATTR {
     const auto inside = hn::And(hn::Ge(value, low), hn::Le(value, high));
     const auto place = hn::Mul(hn::Sub(value, low), scale);
-    // As an unsigned number -1 is the largest: the minimum maps it to `bins`.
+    // -1 is the largest unsigned number: the minimum maps it to `bins`.
     const auto chosen = hn::IfThenElse(inside, place, outside);
     const auto bin = [&]() HWY_ATTR {
       if constexpr (sizeof(Real) == 8) {

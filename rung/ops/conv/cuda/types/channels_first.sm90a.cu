@@ -145,35 +145,18 @@ void conv_cuda::copy_from_channels_last(const void* from, const TensorRef& to, C
 
 namespace {
 
-/// Offsets of the copies and the partial sums in the workspace, and its size.
-struct CopyOffsets {
-  std::int64_t x, w, y, partial;
-  std::size_t bytes;
-};
+ChannelsLastCopies<3> copies_of(const Conv::Args& args) {
+  return ChannelsLastCopies<3>({args.x, args.w, args.y});
+}
 
 /// Returns the layer on the copies, which begin at `memory`.
-Conv::Args copied_layer(const Conv::Args& args, std::byte* memory, const CopyOffsets& at) {
-  Conv::Args made = args;
-  made.x = ChannelsLast(args.x).tensor(args.x, memory + at.x);
-  made.w = ChannelsLast(args.w).tensor(args.w, memory + at.w);
-  made.y = ChannelsLast(args.y).tensor(args.y, memory + at.y);
-  return made;
-}
-
-CopyOffsets offsets_of(const Conv::Args& args, std::size_t partial) {
-  LayoutMemory memory;
-  CopyOffsets at{};
-  at.x = memory.add(ChannelsLast(args.x).bytes());
-  at.w = memory.add(ChannelsLast(args.w).bytes());
-  at.y = memory.add(ChannelsLast(args.y).bytes());
-  at.partial = memory.add(static_cast<std::int64_t>(partial));
-  at.bytes = memory.total();
-  return at;
-}
-
-/// Returns the layer on copies at placeholder addresses, aligned like workspaces.
-Conv::Args placeholder_layer(const Conv::Args& args) {
-  return copied_layer(args, placeholder_memory(), offsets_of(args, 0));
+Conv::Args layer_on_copies(const Conv::Args& args, std::byte* memory) {
+  const auto copies = copies_of(args);
+  Conv::Args layer = args;
+  layer.x = copies.at(0, memory);
+  layer.w = copies.at(1, memory);
+  layer.y = copies.at(2, memory);
+  return layer;
 }
 
 Support supports(const Conv::Args& args, const Context& context) {
@@ -181,29 +164,24 @@ Support supports(const Conv::Args& args, const Context& context) {
   if (size_of(args.x.dtype) != 2) return unsupported("f16 and bf16");
   if (args.y.empty() || args.terms() == 0) return unsupported("there is nothing to multiply");
   if (supports_im2col_tma(args, context)) return unsupported("implicit_gemm_tma needs no copies");
-  for (const ConstTensorRef& tensor : {args.x, args.w, ConstTensorRef(args.y)}) {
-    if (!ChannelsLast(tensor).fits_a_grid()) return unsupported("more than 2^31 - 1 tiles");
-  }
-  return supports_im2col_tma(placeholder_layer(args), context);
+  if (!copies_of(args).fit_grids()) return unsupported("tensors of fewer than 2^31 tiles");
+  return supports_im2col_tma(layer_on_copies(args, unallocated_memory()), context);
 }
 
 Work work(const Conv::Args& args, const Context& context) {
-  Work all = im2col_tma_facts(placeholder_layer(args), context);
-  const std::int64_t moved = args.x.size() + args.w.size() + args.y.size();
-  all.bytes = all.bytes + 2.0 * static_cast<double>(moved * size_of(args.x.dtype));
-  all.launches = all.launches + 3;
-  return all;
+  const Conv::Args layer = layer_on_copies(args, unallocated_memory());
+  return copies_of(args).with_copies(im2col_tma_facts(layer, context));
 }
 
 void run(const Conv::Args& args, Context& context) {
-  const std::size_t partial = im2col_partial_bytes(placeholder_layer(args), context);
-  const CopyOffsets at = offsets_of(args, partial);
-  auto* const memory = static_cast<std::byte*>(context.workspace(at.bytes));
-  const Conv::Args layer = copied_layer(args, memory, at);
-  copy_to_channels_last(args.x, memory + at.x, context);
-  copy_to_channels_last(args.w, memory + at.w, context);
-  run_im2col_tma(layer, context, memory + at.partial);
-  copy_from_channels_last(memory + at.y, args.y, context);
+  const auto copies = copies_of(args);
+  const std::size_t partial =
+      im2col_partial_bytes(layer_on_copies(args, unallocated_memory()), context);
+  auto* const memory = static_cast<std::byte*>(context.workspace(copies.bytes() + partial));
+  copies.load(0, memory, context);
+  copies.load(1, memory, context);
+  run_im2col_tma(layer_on_copies(args, memory), context, memory + copies.bytes());
+  copy_from_channels_last(copies.at(2, memory).data, args.y, context);
 }
 
 const Rung<Conv> self{{.name = "channels_first",

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include "rung/core/context.hpp"
 #include "rung/core/work.hpp"
@@ -15,7 +14,7 @@ namespace rung::conv_cuda::inline RUNG_TARGET {
 Support supports_data_tma(const ConvBackwardData::Args& args, const Context& context);
 Work data_tma_facts(const ConvBackwardData::Args& args, const Context& context);
 /// Returns the size of the workspace in bytes.
-std::int64_t data_tma_bytes(const ConvBackwardData::Args& args, const Context& context);
+std::size_t data_tma_bytes(const ConvBackwardData::Args& args, const Context& context);
 /// Computes dx; `memory` has data_tma_bytes() bytes.
 void run_data_tma(const ConvBackwardData::Args& args, Context& context, std::byte* memory);
 

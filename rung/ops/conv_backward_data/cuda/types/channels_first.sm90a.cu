@@ -16,34 +16,17 @@ namespace {
 
 using namespace conv_cuda;
 
-/// Offsets of the copies in the workspace.
-struct CopyOffsets {
-  std::int64_t dy, dx, gradient;
-  std::size_t bytes;
-};
-
-CopyOffsets offsets_of(const ConvBackwardData::Args& args, std::int64_t gradient) {
-  LayoutMemory memory;
-  CopyOffsets at{};
-  at.dy = memory.add(ChannelsLast(args.dy).bytes());
-  at.dx = memory.add(ChannelsLast(args.dx).bytes());
-  at.gradient = memory.add(gradient);
-  at.bytes = memory.total();
-  return at;
+ChannelsLastCopies<2> copies_of(const ConvBackwardData::Args& args) {
+  return ChannelsLastCopies<2>({args.dy, args.dx});
 }
 
 /// Returns the gradient on the copies, which begin at `memory`.
-ConvBackwardData::Args copied_gradient(const ConvBackwardData::Args& args, std::byte* memory,
-                                       const CopyOffsets& at) {
-  ConvBackwardData::Args made = args;
-  made.dy = ChannelsLast(args.dy).tensor(args.dy, memory + at.dy);
-  made.dx = ChannelsLast(args.dx).tensor(args.dx, memory + at.dx);
-  return made;
-}
-
-/// Returns the gradient on copies at placeholder addresses, aligned like workspaces.
-ConvBackwardData::Args placeholder_gradient(const ConvBackwardData::Args& args) {
-  return copied_gradient(args, placeholder_memory(), offsets_of(args, 0));
+ConvBackwardData::Args gradient_on_copies(const ConvBackwardData::Args& args, std::byte* memory) {
+  const auto copies = copies_of(args);
+  ConvBackwardData::Args gradient = args;
+  gradient.dy = copies.at(0, memory);
+  gradient.dx = copies.at(1, memory);
+  return gradient;
 }
 
 Support supports(const ConvBackwardData::Args& args, const Context& context) {
@@ -53,27 +36,23 @@ Support supports(const ConvBackwardData::Args& args, const Context& context) {
     return unsupported("there is nothing to multiply");
   }
   if (supports_data_tma(args, context)) return unsupported("implicit_gemm_tma needs no copies");
-  for (const ConstTensorRef& tensor : {args.dy, ConstTensorRef(args.dx)}) {
-    if (!ChannelsLast(tensor).fits_a_grid()) return unsupported("more than 2^31 - 1 tiles");
-  }
-  return supports_data_tma(placeholder_gradient(args), context);
+  if (!copies_of(args).fit_grids()) return unsupported("tensors of fewer than 2^31 tiles");
+  return supports_data_tma(gradient_on_copies(args, unallocated_memory()), context);
 }
 
 Work work(const ConvBackwardData::Args& args, const Context& context) {
-  Work all = data_tma_facts(placeholder_gradient(args), context);
-  const std::int64_t moved = args.dy.size() + args.dx.size();
-  all.bytes = all.bytes + 2.0 * static_cast<double>(moved * size_of(args.w.dtype));
-  all.launches = all.launches + 2;
-  return all;
+  const auto gradient = gradient_on_copies(args, unallocated_memory());
+  return copies_of(args).with_copies(data_tma_facts(gradient, context));
 }
 
 void run(const ConvBackwardData::Args& args, Context& context) {
-  const std::int64_t gradient = data_tma_bytes(placeholder_gradient(args), context);
-  const CopyOffsets at = offsets_of(args, gradient);
-  auto* const memory = static_cast<std::byte*>(context.workspace(at.bytes));
-  copy_to_channels_last(args.dy, memory + at.dy, context);
-  run_data_tma(copied_gradient(args, memory, at), context, memory + at.gradient);
-  copy_from_channels_last(memory + at.dx, args.dx, context);
+  const auto copies = copies_of(args);
+  const std::size_t gradient =
+      data_tma_bytes(gradient_on_copies(args, unallocated_memory()), context);
+  auto* const memory = static_cast<std::byte*>(context.workspace(copies.bytes() + gradient));
+  copies.load(0, memory, context);
+  run_data_tma(gradient_on_copies(args, memory), context, memory + copies.bytes());
+  copy_from_channels_last(copies.at(1, memory).data, args.dx, context);
 }
 
 const Rung<ConvBackwardData> self{{.name = "channels_first",

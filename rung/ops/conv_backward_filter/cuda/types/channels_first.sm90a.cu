@@ -18,36 +18,19 @@ namespace {
 
 using namespace conv_cuda;
 
-/// Offsets of the copies in the workspace.
-struct CopyOffsets {
-  std::int64_t x, dy, dw, partial;
-  std::size_t bytes;
-};
-
-CopyOffsets offsets_of(const ConvBackwardFilter::Args& args, std::size_t partial) {
-  LayoutMemory memory;
-  CopyOffsets at{};
-  at.x = memory.add(ChannelsLast(args.x).bytes());
-  at.dy = memory.add(ChannelsLast(args.dy).bytes());
-  at.dw = memory.add(ChannelsLast(args.dw).bytes());
-  at.partial = memory.add(static_cast<std::int64_t>(partial));
-  at.bytes = memory.total();
-  return at;
+ChannelsLastCopies<3> copies_of(const ConvBackwardFilter::Args& args) {
+  return ChannelsLastCopies<3>({args.x, args.dy, args.dw});
 }
 
 /// Returns the gradient on the copies, which begin at `memory`.
-ConvBackwardFilter::Args copied_gradient(const ConvBackwardFilter::Args& args, std::byte* memory,
-                                         const CopyOffsets& at) {
-  ConvBackwardFilter::Args made = args;
-  made.x = ChannelsLast(args.x).tensor(args.x, memory + at.x);
-  made.dy = ChannelsLast(args.dy).tensor(args.dy, memory + at.dy);
-  made.dw = ChannelsLast(args.dw).tensor(args.dw, memory + at.dw);
-  return made;
-}
-
-/// Returns the gradient on copies at placeholder addresses, aligned like workspaces.
-ConvBackwardFilter::Args placeholder_gradient(const ConvBackwardFilter::Args& args) {
-  return copied_gradient(args, placeholder_memory(), offsets_of(args, 0));
+ConvBackwardFilter::Args gradient_on_copies(const ConvBackwardFilter::Args& args,
+                                            std::byte* memory) {
+  const auto copies = copies_of(args);
+  ConvBackwardFilter::Args gradient = args;
+  gradient.x = copies.at(0, memory);
+  gradient.dy = copies.at(1, memory);
+  gradient.dw = copies.at(2, memory);
+  return gradient;
 }
 
 Support supports(const ConvBackwardFilter::Args& args, const Context& context) {
@@ -57,28 +40,24 @@ Support supports(const ConvBackwardFilter::Args& args, const Context& context) {
     return unsupported("there is nothing to multiply");
   }
   if (supports_gradient_tma(args, context)) return unsupported("implicit_gemm_tma needs no copies");
-  for (const ConstTensorRef& tensor : {args.x, args.dy, ConstTensorRef(args.dw)}) {
-    if (!ChannelsLast(tensor).fits_a_grid()) return unsupported("more than 2^31 - 1 tiles");
-  }
-  return supports_gradient_tma(placeholder_gradient(args), context);
+  if (!copies_of(args).fit_grids()) return unsupported("tensors of fewer than 2^31 tiles");
+  return supports_gradient_tma(gradient_on_copies(args, unallocated_memory()), context);
 }
 
 Work work(const ConvBackwardFilter::Args& args, const Context& context) {
-  Work all = gradient_tma_facts(placeholder_gradient(args), context);
-  const std::int64_t moved = args.x.size() + args.dy.size() + args.dw.size();
-  all.bytes = all.bytes + 2.0 * static_cast<double>(moved * size_of(args.x.dtype));
-  all.launches = all.launches + 3;
-  return all;
+  const auto gradient = gradient_on_copies(args, unallocated_memory());
+  return copies_of(args).with_copies(gradient_tma_facts(gradient, context));
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {
-  const std::size_t partial = gradient_partial_bytes(placeholder_gradient(args), context);
-  const CopyOffsets at = offsets_of(args, partial);
-  auto* const memory = static_cast<std::byte*>(context.workspace(at.bytes));
-  copy_to_channels_last(args.x, memory + at.x, context);
-  copy_to_channels_last(args.dy, memory + at.dy, context);
-  run_gradient_tma(copied_gradient(args, memory, at), context, memory + at.partial);
-  copy_from_channels_last(memory + at.dw, args.dw, context);
+  const auto copies = copies_of(args);
+  const std::size_t partial =
+      gradient_partial_bytes(gradient_on_copies(args, unallocated_memory()), context);
+  auto* const memory = static_cast<std::byte*>(context.workspace(copies.bytes() + partial));
+  copies.load(0, memory, context);
+  copies.load(1, memory, context);
+  run_gradient_tma(gradient_on_copies(args, memory), context, memory + copies.bytes());
+  copy_from_channels_last(copies.at(2, memory).data, args.dw, context);
 }
 
 const Rung<ConvBackwardFilter> self{{.name = "channels_first",

@@ -96,7 +96,7 @@ struct Blocking {
 // and memory, are faster with 1024 (2048: -2 % to -4 %; 512: -3 % to -5 %). Blocks of A of half the
 // L2 cache lose 3 % against a quarter (B and C pass through L2 as well). 8 MiB of B instead of 4,
 // so that A is packed fewer times, gain 2 %, 6 MiB gain 0 to 2 %, 12 and 16 MiB lose up to 6 %.
-// Where tiles prefetch their lines (2-core Emerald Rapids vCPU, L2 of 2 MiB) 1024 of k at a time is
+// If tiles prefetch their lines (2-core Emerald Rapids vCPU, L2 of 2 MiB), 1024 of k at a time is
 // best with one thread, too: f32 2048 cubed 160 GFLOP/s, with 2048 of k 157; f64 79 and 73. Blocks
 // of A of 560 KiB are as fast.
 struct BlockLimits {

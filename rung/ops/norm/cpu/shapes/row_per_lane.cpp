@@ -92,7 +92,7 @@ void panel_of_rows(const NormCall& call, const Panel<T>& panel, std::size_t coun
     call.lines.columns.offsets(i, at);
     return at[tensor];
   };
-  // Where s is read from after x + residual has been stored: sum, or y until y is written.
+  // After x + residual has been stored, s is read from sum, or from y until y is written.
   const bool adds = panel.residual != nullptr;
   T* const stored = panel.sum != nullptr ? panel.sum : panel.y;
   const int stored_as = panel.sum != nullptr ? norm_lines::column_sum : norm_lines::column_y;
