@@ -1,0 +1,579 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention_backward / hopper pipelined
+//
+// Idea     Warp specialization in both kernels: a producer warp issues TMA loads, and two consumer
+//          warpgroups of 64 keys (or 64 queries) each issue wgmma. A consumer issues S and dP of
+//          the next tile behind the last product of the current one; P is computed while dP is
+//          multiplied, and dS while dv is.
+// Changes  against tensor_cores: one instruction multiplies 64 rows instead of 16, all tiles bypass
+//          registers, and consumers spend no instructions on copies. P^T and dS^T remain A operands
+//          in registers.
+// Cost     Seven products per pair, as in tensor_cores. Q and dout are read once per 128 keys, K
+//          and V once per 128 queries, from L2 if a section of heads fits there. Beside the
+//          products, each pair takes two exponentials and two conversions.
+// Limits   f16 and bf16, D and Dv up to 128 and multiples of 8. Rows that TMA cannot address are
+//          left to tensor_cores.
+// Source   Shah et al. 2024, FlashAttention-3; PTX ISA, "Asynchronous warpgroup level matrix
+//          instructions".
+#include "rung/device/launch.hpp"
+#include "rung/device/ptx/hopper.hpp"
+#include "rung/device/shared.hpp"
+#include "rung/device/stage_ring.hpp"
+#include "rung/device/tile/accumulator.hpp"
+#include "rung/device/tile/panel_tile.hpp"
+#include "rung/ops/attention_backward/cuda/detail/row_sums.hpp"
+#include "rung/ops/attention_backward/cuda/detail/row_tile.hpp"
+
+namespace rung {
+namespace {
+
+using namespace attention_backward_cuda;
+
+constexpr int hopper_group = 128;      // threads per warpgroup
+constexpr int hopper_group_rows = 64;  // the M of a wgmma
+constexpr int hopper_groups = 2;       // consumer warpgroups
+constexpr int hopper_consumers = hopper_groups * hopper_group;
+constexpr int hopper_threads = hopper_consumers + hopper_group;
+constexpr int hopper_rows = hopper_groups * hopper_group_rows;  // keys, or queries, per block
+// All threads claim 63 Ki of the SM's 64 Ki registers.
+constexpr int producer_registers = 24;
+constexpr int consumer_registers = 240;
+
+/// Queries per tile, and stages of Q and of dout, of the kernel with keys in the outer loop. A
+/// consumer holds Width / 2 sums of each of dk and dv, query_step / 2 values of each of S and dP,
+/// and query_step / 4 registers of each of P and dS.
+constexpr int query_step = 64;
+constexpr int query_stages = 3;
+/// Keys per tile, and stages of K and of V, of the kernel with queries in the outer loop. A
+/// consumer holds Width / 2 sums of dq, key_step / 2 values of each of S and dP, and key_step / 4
+/// registers of dS.
+template <int Width>
+constexpr int key_step = Width == 64 ? 128 : 96;
+constexpr int key_stages = 3;
+
+/// Order of the blocks. Heads are grouped in sections whose streamed tiles stay in L2; within a
+/// section, tiles are in the outer loop and heads in the inner one.
+struct BlockOrder {
+  int tiles;    // per head
+  int heads;    // in the whole batch
+  int section;  // heads per section
+
+  struct Place {
+    int tile, head;
+  };
+  [[nodiscard]] RUNG_HD int total() const { return tiles * heads; }
+  [[nodiscard]] __device__ __forceinline__ Place at(int number) const {
+    const int first_head = number / (tiles * section) * section;
+    const int here = min(section, heads - first_head);
+    const int place = number - first_head * tiles;
+    return {place / here, first_head + place % here};
+  }
+};
+
+/// Arguments of one of the kernels. The boxes of the loads' maps are tiles of that kernel.
+template <class T>
+struct HopperBackwardJob {
+  Gradients<T> call;
+  RowSums<float> rows;
+  float exponent_scale;  // scale log2(e): scores to exponents of 2
+  BlockOrder order;
+  TensorMap q, k, v, dout;
+  TensorMap dq, dk, dv;
+};
+
+template <class T, int Width>
+struct HopperKeysLayout {
+  using Keys = PanelTile<T, hopper_rows, Width>;  // reused for dk and dv at the end
+  using Queries = PanelTile<T, query_step, Width>;
+  alignas(1024) unsigned char k[Keys::bytes];
+  alignas(1024) unsigned char v[Keys::bytes];
+  alignas(1024) unsigned char q[query_stages][Queries::bytes];
+  alignas(1024) unsigned char dout[query_stages][Queries::bytes];
+  alignas(16) float lse[query_stages][query_step];      // in the stages of q
+  alignas(16) float row_sum[query_stages][query_step];  // in the stages of dout
+  ptx::MemoryBarrier keys_full;
+  StageRing<query_stages> ring_q, ring_dout;
+};
+
+template <class T, int Width>
+struct HopperQueriesLayout {
+  using Queries = PanelTile<T, hopper_rows, Width>;  // that of q is reused for dq at the end
+  using Keys = PanelTile<T, key_step<Width>, Width>;
+  alignas(1024) unsigned char q[Queries::bytes];
+  alignas(1024) unsigned char dout[Queries::bytes];
+  alignas(1024) unsigned char k[key_stages][Keys::bytes];
+  alignas(1024) unsigned char v[key_stages][Keys::bytes];
+  ptx::MemoryBarrier queries_full;
+  StageRing<key_stages> ring_k, ring_v;
+};
+
+/// Issues product = left right^T for a warpgroup's 64 rows of `left` from `row` on and all rows of
+/// `right`.
+template <class T, class Left, class Right, int Width, int Registers>
+__device__ __forceinline__ void issue_by_rows(float (&product)[Registers],
+                                              const unsigned char* left, int row,
+                                              const unsigned char* right) {
+  ptx::wgmma_fence(product);
+#pragma unroll
+  for (int step = 0; step < Width / 16; ++step) {
+    ptx::wgmma<T>(product, Left::along_columns(left, row, step),
+                  Right::along_columns(right, 0, step), step > 0);
+  }
+  ptx::wgmma_commit();
+}
+
+/// Issues sums += weights tile, with 64 rows of weights in registers.
+template <class T, class Tile, int Registers, int Steps>
+__device__ __forceinline__ void issue_by_columns(float (&sums)[Registers],
+                                                 std::uint32_t (&weights)[Steps][4],
+                                                 const unsigned char* tile) {
+  ptx::wgmma_fence(weights);
+  ptx::wgmma_fence(sums);
+#pragma unroll
+  for (int step = 0; step < Steps; ++step) {
+    ptx::wgmma<T, T, ptx::WgmmaOptions{.b = ptx::Major::mn}>(sums, weights[step],
+                                                             Tile::along_rows(tile, step), true);
+  }
+  ptx::wgmma_commit();
+}
+
+/// Returns whether `column` is among the `count` columns from `begin` on that belong to the row of
+/// accumulator i.
+__device__ __forceinline__ bool is_between(int column, const int (&begin)[2],
+                                           const unsigned (&count)[2], int i) {
+  return static_cast<unsigned>(column - begin[accumulator_row(i)]) < count[accumulator_row(i)];
+}
+
+/// Stores a warp's 16 rows of a gradient, times `factor`, from row `first` of the head on. The rows
+/// pass through the warp's rows of `tile` in shared memory, which begin at `row`; TMA stores those
+/// that exist. Lane 0 must wait for the stores (bulk_wait_read).
+template <class T, class Tile, int Width>
+__device__ __forceinline__ void store_rows(const TensorMap& map, const View<T, 4>& to, int batch,
+                                           int head, int first, float factor, unsigned char* tile,
+                                           int row, const float (&sums)[Width / 2]) {
+  if (first >= to.shape[2]) return;
+  const int lane = lane_of_thread();
+  // Lane 8 i + r of a stmatrix supplies the address of row r of its 8 x 8 matrix i: matrices 0 and
+  // 1 are stacked vertically, 2 and 3 are to their right.
+#pragma unroll
+  for (int block = 0; block < Width / 16; ++block) {
+    std::uint32_t words[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      words[i] =
+          pack_halves<T>(factor * sums[8 * block + 2 * i], factor * sums[8 * block + 2 * i + 1]);
+    }
+    ptx::store_matrix<4>(tile + Tile::place(row + lane % 16, 16 * block + lane / 16 * 8), words);
+  }
+  ptx::fence_async_proxy();
+  __syncwarp();
+  if (lane != 0) return;
+#pragma unroll
+  for (int column = 0; column < Width; column += Tile::panel_columns) {
+    if (column < to.shape[3]) {
+      ptx::tensor_store(map, {batch, head, first, column}, tile + Tile::place(row, column));
+    }
+  }
+  ptx::bulk_commit();
+}
+
+template <class T, int Width>
+__global__ void __launch_bounds__(hopper_threads, 1)
+    attention_backward_hopper_keys(const __grid_constant__ HopperBackwardJob<T> job) {
+  using Layout = HopperKeysLayout<T, Width>;
+  using Keys = typename Layout::Keys;
+  using Queries = typename Layout::Queries;
+  auto& layout = shared<Layout>();
+  const Gradients<T>& call = job.call;
+  // Start with the first keys, which most queries see under a causal mask.
+  const BlockOrder::Place place = job.order.at(static_cast<int>(blockIdx.x));
+  const auto kv_heads = static_cast<int>(call.kv_heads());
+  const int b = place.head / kv_heads;
+  const int kv_head = place.head % kv_heads;
+  const int first = place.tile * hopper_rows;
+  const auto queries = static_cast<int>(call.queries());
+  const KeyMask<int> mask = call.template mask<int>(b);
+  const int first_query = mask.first_query(first);
+  const int end_query = mask.end_query(min(first + hopper_rows, mask.length) - 1);
+  const int tiles = ceil_div(max(end_query - first_query, 0), query_step);
+  const int rounds = tiles * call.group;
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(layout.keys_full, 1);
+    layout.ring_q.init(hopper_consumers / 32);
+    layout.ring_dout.init(hopper_consumers / 32);
+  }
+  __syncthreads();
+
+  RingPlace<query_stages> at;
+  if (threadIdx.x < hopper_group) {
+    ptx::release_registers<producer_registers>();
+    if (threadIdx.x >= 32 || rounds == 0) return;
+    const int lane = lane_of_thread();
+    if (lane == 0) {
+      ptx::mbarrier_arrive_expect(layout.keys_full, 2 * Keys::bytes);
+      Keys::load(layout.k, job.k, b, kv_head, first, layout.keys_full);
+      Keys::load(layout.v, job.v, b, kv_head, first, layout.keys_full);
+    }
+    for (int round = 0; round < rounds; ++round, at.advance()) {
+      const int head = kv_head * call.group + round / tiles;
+      const int query = first_query + round % tiles * query_step;
+      const int row = (b * static_cast<int>(call.heads()) + head) * queries + query;
+      // Loaded before the wait, which hides the latency. P is 0 for queries past the end.
+      float lse[query_step / 32];
+      float row_sum[query_step / 32];
+#pragma unroll
+      for (int i = 0; i < query_step / 32; ++i) {
+        const bool exists = query + lane + 32 * i < queries;
+        lse[i] =
+            exists ? job.rows.lse[row + lane + 32 * i] : std::numeric_limits<float>::infinity();
+        row_sum[i] = exists ? job.rows.sum[row + lane + 32 * i] : 0.0F;
+      }
+      layout.ring_q.await_empty(at);
+#pragma unroll
+      for (int i = 0; i < query_step / 32; ++i) layout.lse[at.stage][lane + 32 * i] = lse[i];
+      __syncwarp();
+      if (lane == 0) {
+        layout.ring_q.expect(at, Queries::bytes);
+        Queries::load(layout.q[at.stage], job.q, b, head, query, layout.ring_q.full[at.stage]);
+      }
+      layout.ring_dout.await_empty(at);
+#pragma unroll
+      for (int i = 0; i < query_step / 32; ++i)
+        layout.row_sum[at.stage][lane + 32 * i] = row_sum[i];
+      __syncwarp();
+      if (lane == 0) {
+        layout.ring_dout.expect(at, Queries::bytes);
+        Queries::load(layout.dout[at.stage], job.dout, b, head, query,
+                      layout.ring_dout.full[at.stage]);
+      }
+    }
+    return;
+  }
+
+  ptx::claim_registers<consumer_registers>();
+  const int thread = static_cast<int>(threadIdx.x) - hopper_group;
+  const int group = thread / hopper_group;
+  const int group_row = group * hopper_group_rows;
+  const int warp_row = thread / 32 * 16;
+  const bool leads = thread % 32 == 0;
+  // `count` queries from `begin` on see each of this thread's two keys.
+  int begin[2];
+  unsigned count[2];
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int key = first + warp_row + lane_of_thread() / 4 + 8 * i;
+    begin[i] = mask.first_query(key);
+    count[i] = static_cast<unsigned>(mask.end_query(key) - begin[i]);
+  }
+  // Queries between these see all keys of the warpgroup.
+  const int last_begin = mask.first_query(first + group_row + hopper_group_rows - 1);
+  const int first_end = mask.end_query(first + group_row);
+
+  float dk[Width / 2] = {};
+  float dv[Width / 2] = {};
+  float p[query_step / 2];
+  float ds[query_step / 2];
+  std::uint32_t p_operand[query_step / 16][4];
+  std::uint32_t ds_operand[query_step / 16][4];
+  int query = first_query;
+  int previous = 0;  // stage of the previous tile
+  if (rounds > 0) ptx::mbarrier_wait(layout.keys_full, 0);
+  for (int round = 0; round < rounds; ++round) {
+    // S^T and dP^T are multiplied behind dk of the previous tile.
+    layout.ring_q.await_full(at);
+    issue_by_rows<T, Keys, Queries, Width>(p, layout.k, group_row, layout.q[at.stage]);
+    layout.ring_dout.await_full(at);
+    issue_by_rows<T, Keys, Queries, Width>(ds, layout.v, group_row, layout.dout[at.stage]);
+    ptx::wgmma_wait<2>(dk);
+    if (leads && round > 0) layout.ring_q.release(previous);
+    const float* const lse = layout.lse[at.stage];
+    const float* const row_sum = layout.row_sum[at.stage];
+    const bool masked = query < last_begin || query + query_step > first_end;
+    ptx::wgmma_wait<1>(p);
+    if (masked) {
+#pragma unroll
+      for (int i = 0; i < query_step / 2; ++i) {
+        const bool seen = is_between(query + accumulator_column(i), begin, count, i);
+        p[i] = seen ? p[i] : -std::numeric_limits<float>::infinity();
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < query_step / 2; ++i) {
+      p[i] = ptx::fast_exp2(fmaf(p[i], job.exponent_scale, -lse[accumulator_column(i)]));
+    }
+    to_operand<T>(p, p_operand);
+    issue_by_columns<T, Queries>(dv, p_operand, layout.dout[at.stage]);
+
+    ptx::wgmma_wait<1>(ds);
+    if (masked) {
+      // Keys that no query sees may hold NaN, and 0 * NaN is NaN.
+#pragma unroll
+      for (int i = 0; i < query_step / 2; ++i) {
+        const bool seen = is_between(query + accumulator_column(i), begin, count, i);
+        ds[i] = seen ? ds[i] : 0.0F;
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < query_step / 2; ++i) {
+      ds[i] = p[i] * (ds[i] - row_sum[accumulator_column(i)]);
+    }
+    ptx::wgmma_wait<0>(dv);  // frees the registers of P for dS
+    if (leads) layout.ring_dout.release(at.stage);
+    to_operand<T>(ds, ds_operand);
+    issue_by_columns<T, Queries>(dk, ds_operand, layout.q[at.stage]);
+    previous = at.stage;
+    at.advance();
+    query += query_step;
+    if (query >= end_query) query = first_query;  // the group's next head
+  }
+  ptx::wgmma_wait<0>(dk);
+
+  ptx::barrier_sync(1 + group, hopper_group);  // all warps of this warpgroup have read K and V
+  const int row = first + warp_row;
+  store_rows<T, Keys, Width>(job.dk, call.dk, b, kv_head, row, call.scale, layout.k, warp_row, dk);
+  store_rows<T, Keys, Width>(job.dv, call.dv, b, kv_head, row, 1.0F, layout.v, warp_row, dv);
+  if (leads) ptx::bulk_wait_read<0>();
+}
+
+template <class T, int Width>
+__global__ void __launch_bounds__(hopper_threads, 1)
+    attention_backward_hopper_queries(const __grid_constant__ HopperBackwardJob<T> job) {
+  constexpr int step = key_step<Width>;
+  using Layout = HopperQueriesLayout<T, Width>;
+  using Queries = typename Layout::Queries;
+  using Keys = typename Layout::Keys;
+  auto& layout = shared<Layout>();
+  const Gradients<T>& call = job.call;
+  // Start with the last queries, which see the most keys under a causal mask.
+  const BlockOrder::Place place = job.order.at(static_cast<int>(blockIdx.x));
+  const auto heads = static_cast<int>(call.heads());
+  const int b = place.head / heads;
+  const int head = place.head % heads;
+  const int first = (job.order.tiles - 1 - place.tile) * hopper_rows;
+  const auto queries = static_cast<int>(call.queries());
+  const KeyMask<int> mask = call.template mask<int>(b);
+  const int first_key = mask.first_key(first);
+  const int end_key = mask.end_key(min(first + hopper_rows, queries) - 1);
+  const int tiles = ceil_div(max(end_key - first_key, 0), step);
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(layout.queries_full, 1);
+    layout.ring_k.init(hopper_consumers / 32);
+    layout.ring_v.init(hopper_consumers / 32);
+  }
+  __syncthreads();
+
+  RingPlace<key_stages> at;
+  if (threadIdx.x < hopper_group) {
+    ptx::release_registers<producer_registers>();
+    if (threadIdx.x != 0 || tiles == 0) return;
+    const int kv_head = head / call.group;
+    ptx::mbarrier_arrive_expect(layout.queries_full, 2 * Queries::bytes);
+    Queries::load(layout.q, job.q, b, head, first, layout.queries_full);
+    Queries::load(layout.dout, job.dout, b, head, first, layout.queries_full);
+    for (int tile = 0; tile < tiles; ++tile, at.advance()) {
+      const int key = first_key + tile * step;
+      layout.ring_k.await_empty(at);
+      layout.ring_k.expect(at, Keys::bytes);
+      Keys::load(layout.k[at.stage], job.k, b, kv_head, key, layout.ring_k.full[at.stage]);
+      layout.ring_v.await_empty(at);
+      layout.ring_v.expect(at, Keys::bytes);
+      Keys::load(layout.v[at.stage], job.v, b, kv_head, key, layout.ring_v.full[at.stage]);
+    }
+    return;
+  }
+
+  ptx::claim_registers<consumer_registers>();
+  const int thread = static_cast<int>(threadIdx.x) - hopper_group;
+  const int group = thread / hopper_group;
+  const int group_row = group * hopper_group_rows;
+  const int warp_row = thread / 32 * 16;
+  const bool leads = thread % 32 == 0;
+  // Each of this thread's two queries sees `count` keys from `begin` on.
+  int begin[2];
+  unsigned count[2];
+  float lse[2];
+  float row_sum[2];
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int query = first + warp_row + lane_of_thread() / 4 + 8 * i;
+    const bool exists = query < queries;
+    const int row = exists ? (b * heads + head) * queries + query : 0;
+    begin[i] = mask.first_key(query);
+    count[i] = static_cast<unsigned>(mask.end_key(query) - begin[i]);
+    lse[i] = exists ? job.rows.lse[row] : std::numeric_limits<float>::infinity();
+    row_sum[i] = exists ? job.rows.sum[row] : 0.0F;
+  }
+  // All queries of the warpgroup see the keys between these.
+  const int last_begin = mask.first_key(first + group_row + hopper_group_rows - 1);
+  const int first_end = mask.end_key(first + group_row);
+
+  float dq[Width / 2] = {};
+  float p[step / 2];
+  float ds[step / 2];
+  std::uint32_t ds_operand[step / 16][4];
+  if (tiles > 0) ptx::mbarrier_wait(layout.queries_full, 0);
+  int key = first_key;
+  int previous = 0;  // stage of the previous tile
+  for (int tile = 0; tile < tiles; ++tile) {
+    // S and dP are multiplied behind dq of the previous tile.
+    layout.ring_k.await_full(at);
+    if (key + step > mask.length && mask.length < call.keys()) {
+      // Keys past the end of this sequence have dS = 0, but K may hold NaN there, and 0 * NaN is
+      // NaN.
+      Keys::clear_rows(layout.k[at.stage], mask.length - key, thread, hopper_consumers);
+      ptx::fence_async_proxy();
+      ptx::barrier_sync(1, hopper_consumers);
+    }
+    issue_by_rows<T, Queries, Keys, Width>(p, layout.q, group_row, layout.k[at.stage]);
+    layout.ring_v.await_full(at);
+    issue_by_rows<T, Queries, Keys, Width>(ds, layout.dout, group_row, layout.v[at.stage]);
+    ptx::wgmma_wait<2>(dq);
+    if (leads && tile > 0) layout.ring_k.release(previous);
+    const bool masked = key < last_begin || key + step > first_end;
+    ptx::wgmma_wait<1>(p);
+    if (masked) {
+#pragma unroll
+      for (int i = 0; i < step / 2; ++i) {
+        const bool seen = is_between(key + accumulator_column(i), begin, count, i);
+        p[i] = seen ? p[i] : -std::numeric_limits<float>::infinity();
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < step / 2; ++i) {
+      p[i] = ptx::fast_exp2(fmaf(p[i], job.exponent_scale, -lse[accumulator_row(i)]));
+    }
+    ptx::wgmma_wait<0>(ds);
+    if (leads) layout.ring_v.release(at.stage);
+    if (masked) {
+      // Keys and queries without effect may hold NaN.
+#pragma unroll
+      for (int i = 0; i < step / 2; ++i) {
+        const bool seen = is_between(key + accumulator_column(i), begin, count, i);
+        ds[i] = seen ? ds[i] : 0.0F;
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < step / 2; ++i) {
+      ds[i] = p[i] * (ds[i] - row_sum[accumulator_row(i)]);
+    }
+    to_operand<T>(ds, ds_operand);
+    issue_by_columns<T, Keys>(dq, ds_operand, layout.k[at.stage]);
+    previous = at.stage;
+    at.advance();
+    key += step;
+  }
+  ptx::wgmma_wait<0>(dq);
+
+  ptx::barrier_sync(2 + group, hopper_group);  // all warps of this warpgroup have read Q
+  store_rows<T, Queries, Width>(job.dq, call.dq, b, head, first + warp_row, call.scale, layout.q,
+                                warp_row, dq);
+  if (leads) ptx::bulk_wait_read<0>();
+}
+
+// --- on the host ---------------------------------------------------------------------------------
+
+/// Box of the maps of dq, dk and dv: the rows of a warp.
+constexpr int gradient_box[4] = {1, 1, 16, 64};
+
+Support supports(const AttentionBackward::Args& args, const Context& context) {
+  if (const Support tensor = require_tensor_cores(args); !tensor) return tensor;
+  if (context.info().compute_capability < 90) {
+    return unsupported("wgmma and TMA need compute capability 9.0");
+  }
+  // TMA stores whole 16-byte pieces, including the one in which a row ends.
+  if (args.width() % 8 != 0 || args.value_width() % 8 != 0) {
+    return unsupported("D or Dv is no multiple of 8");
+  }
+  return visit<f16, bf16>(args.q.dtype, [&]<class T>() {
+    for (const ConstTensorRef& operand :
+         {args.q, args.k, args.v, args.dout, ConstTensorRef(args.dq), ConstTensorRef(args.dk),
+          ConstTensorRef(args.dv)}) {
+      const Support map =
+          tensor_map_support(operand.template view<const T, 4>(), gradient_box, Swizzle::bytes_128);
+      if (!map) return map;
+    }
+    return supported;
+  });
+}
+
+Work work(const AttentionBackward::Args& args, const Context&) {
+  Work work;
+  with_width(args, [&]<class, int Width>() {
+    work = facts_of(args, {.queries = query_step,
+                           .keys = hopper_rows,
+                           .rounds = 1,
+                           .width = 2.0 * Width,
+                           .operations = 14.0 * Width,
+                           .resident = 1,
+                           .path = Width == 64 ? "64" : "128"});
+  });
+  return work;
+}
+
+/// Returns the order of blocks of `rows` rows of each of `heads` heads. Half of L2 holds what the
+/// blocks of a section stream: `bytes` bytes per `shared` adjacent heads.
+BlockOrder order_of(const Context& context, std::int64_t rows, std::int64_t heads, double bytes,
+                    std::int64_t shared) {
+  const double cache = static_cast<double>(context.info().l2_bytes) / 2;
+  const double fit = larger(1.0, smaller(cache / larger(1.0, bytes), 0x1p20));
+  const std::int64_t section = static_cast<std::int64_t>(fit) * shared;
+  return {.tiles = static_cast<int>(ceil_div(rows, hopper_rows)),
+          .heads = static_cast<int>(heads),
+          .section = static_cast<int>(smaller(section, heads))};
+}
+
+void run(const AttentionBackward::Args& args, Context& context) {
+  with_width(args, [&]<class T, int Width>() {
+    using KeysLayout = HopperKeysLayout<T, Width>;
+    using QueriesLayout = HopperQueriesLayout<T, Width>;
+    HopperBackwardJob<T> job{
+        .call = gradients_of<T>(args),
+        .rows = {},
+        .exponent_scale = static_cast<float>(args.options.scale * log2_e<double>),
+        .order = {},
+        .q = {},
+        .k = {},
+        .v = {},
+        .dout = {},
+        .dq = {},
+        .dk = {},
+        .dv = {}};
+    job.rows = make_row_sums(args, context, job.call);
+    job.dq = make_tensor_map(job.call.dq, gradient_box, Swizzle::bytes_128);
+    job.dk = make_tensor_map(job.call.dk, gradient_box, Swizzle::bytes_128);
+    job.dv = make_tensor_map(job.call.dv, gradient_box, Swizzle::bytes_128);
+    const double row_bytes = static_cast<double>(args.width() + args.value_width()) * sizeof(T);
+
+    job.order = order_of(context, args.keys(), args.batch() * args.kv_heads(),
+                         row_bytes * static_cast<double>(args.group() * args.queries()), 1);
+    job.q = KeysLayout::Queries::map(job.call.q);
+    job.dout = KeysLayout::Queries::map(job.call.dout);
+    job.k = KeysLayout::Keys::map(job.call.k);
+    job.v = KeysLayout::Keys::map(job.call.v);
+    launch(context,
+           {.grid = job.order.total(), .block = hopper_threads, .shared_bytes = sizeof(KeysLayout)},
+           attention_backward_hopper_keys<T, Width>, job);
+
+    job.order = order_of(context, args.queries(), args.batch() * args.heads(),
+                         row_bytes * static_cast<double>(args.keys()), args.group());
+    job.q = QueriesLayout::Queries::map(job.call.q);
+    job.dout = QueriesLayout::Queries::map(job.call.dout);
+    job.k = QueriesLayout::Keys::map(job.call.k);
+    job.v = QueriesLayout::Keys::map(job.call.v);
+    launch(
+        context,
+        {.grid = job.order.total(), .block = hopper_threads, .shared_bytes = sizeof(QueriesLayout)},
+        attention_backward_hopper_queries<T, Width>, job);
+  });
+}
+
+const Rung<AttentionBackward> self{{.name = "hopper_pipelined",
+                                    .step = 300,
+                                    .after = "tensor_cores",
+                                    .backend = device_backend,
+                                    .supports = supports,
+                                    .work = work,
+                                    .run = run}};
+
+}  // namespace
+}  // namespace rung
