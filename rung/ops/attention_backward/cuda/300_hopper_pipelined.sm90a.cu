@@ -41,8 +41,9 @@ constexpr int consumer_registers = 240;
 
 /// Queries per tile, and stages of Q and of dout, of the kernel with keys in the outer loop. A
 /// consumer holds Width / 2 sums of each of dk and dv, query_step / 2 values of each of S and dP,
-/// and query_step / 4 registers of each of P and dS.
-constexpr int query_step = 64;
+/// and query_step / 4 registers of P or dS.
+template <int Width>
+constexpr int query_step = Width == 64 ? 96 : 64;
 constexpr int query_stages = 3;
 /// Keys per tile, and stages of K and of V, of the kernel with queries in the outer loop. A
 /// consumer holds Width / 2 sums of dq, key_step / 2 values of each of S and dP, and key_step / 4
@@ -84,13 +85,13 @@ struct HopperBackwardJob {
 template <class T, int Width>
 struct HopperKeysLayout {
   using Keys = PanelTile<T, hopper_rows, Width>;  // reused for dk and dv at the end
-  using Queries = PanelTile<T, query_step, Width>;
+  using Queries = PanelTile<T, query_step<Width>, Width>;
   alignas(1024) unsigned char k[Keys::bytes];
   alignas(1024) unsigned char v[Keys::bytes];
   alignas(1024) unsigned char q[query_stages][Queries::bytes];
   alignas(1024) unsigned char dout[query_stages][Queries::bytes];
-  alignas(16) float lse[query_stages][query_step];      // in the stages of q
-  alignas(16) float row_sum[query_stages][query_step];  // in the stages of dout
+  alignas(16) float lse[query_stages][query_step<Width>];      // in the stages of q
+  alignas(16) float row_sum[query_stages][query_step<Width>];  // in the stages of dout
   ptx::MemoryBarrier keys_full;
   StageRing<query_stages> ring_q, ring_dout;
 };
@@ -180,6 +181,7 @@ __device__ __forceinline__ void store_rows(const TensorMap& map, const View<T, 4
 template <class T, int Width>
 __global__ void __launch_bounds__(hopper_threads, 1)
     attention_backward_hopper_keys(const __grid_constant__ HopperBackwardJob<T> job) {
+  constexpr int step = query_step<Width>;
   using Layout = HopperKeysLayout<T, Width>;
   using Keys = typename Layout::Keys;
   using Queries = typename Layout::Queries;
@@ -195,7 +197,7 @@ __global__ void __launch_bounds__(hopper_threads, 1)
   const KeyMask<int> mask = call.template mask<int>(b);
   const int first_query = mask.first_query(first);
   const int end_query = mask.end_query(min(first + hopper_rows, mask.length) - 1);
-  const int tiles = ceil_div(max(end_query - first_query, 0), query_step);
+  const int tiles = ceil_div(max(end_query - first_query, 0), step);
   const int rounds = tiles * call.group;
   if (threadIdx.x == 0) {
     ptx::mbarrier_init(layout.keys_full, 1);
@@ -216,13 +218,13 @@ __global__ void __launch_bounds__(hopper_threads, 1)
     }
     for (int round = 0; round < rounds; ++round, at.advance()) {
       const int head = kv_head * call.group + round / tiles;
-      const int query = first_query + round % tiles * query_step;
+      const int query = first_query + round % tiles * step;
       const int row = (b * static_cast<int>(call.heads()) + head) * queries + query;
       // Loaded before the wait, which hides the latency. P is 0 for queries past the end.
-      float lse[query_step / 32];
-      float row_sum[query_step / 32];
+      float lse[step / 32];
+      float row_sum[step / 32];
 #pragma unroll
-      for (int i = 0; i < query_step / 32; ++i) {
+      for (int i = 0; i < step / 32; ++i) {
         const bool exists = query + lane + 32 * i < queries;
         lse[i] =
             exists ? job.rows.lse[row + lane + 32 * i] : std::numeric_limits<float>::infinity();
@@ -230,7 +232,7 @@ __global__ void __launch_bounds__(hopper_threads, 1)
       }
       layout.ring_q.await_empty(at);
 #pragma unroll
-      for (int i = 0; i < query_step / 32; ++i) layout.lse[at.stage][lane + 32 * i] = lse[i];
+      for (int i = 0; i < step / 32; ++i) layout.lse[at.stage][lane + 32 * i] = lse[i];
       __syncwarp();
       if (lane == 0) {
         layout.ring_q.expect(at, Queries::bytes);
@@ -238,8 +240,7 @@ __global__ void __launch_bounds__(hopper_threads, 1)
       }
       layout.ring_dout.await_empty(at);
 #pragma unroll
-      for (int i = 0; i < query_step / 32; ++i)
-        layout.row_sum[at.stage][lane + 32 * i] = row_sum[i];
+      for (int i = 0; i < step / 32; ++i) layout.row_sum[at.stage][lane + 32 * i] = row_sum[i];
       __syncwarp();
       if (lane == 0) {
         layout.ring_dout.expect(at, Queries::bytes);
@@ -271,10 +272,10 @@ __global__ void __launch_bounds__(hopper_threads, 1)
 
   float dk[Width / 2] = {};
   float dv[Width / 2] = {};
-  float p[query_step / 2];
-  float ds[query_step / 2];
-  std::uint32_t p_operand[query_step / 16][4];
-  std::uint32_t ds_operand[query_step / 16][4];
+  float p[step / 2];
+  float ds[step / 2];
+  std::uint32_t p_operand[step / 16][4];
+  std::uint32_t ds_operand[step / 16][4];
   int query = first_query;
   int previous = 0;  // stage of the previous tile
   if (rounds > 0) ptx::mbarrier_wait(layout.keys_full, 0);
@@ -288,17 +289,17 @@ __global__ void __launch_bounds__(hopper_threads, 1)
     if (leads && round > 0) layout.ring_q.release(previous);
     const float* const lse = layout.lse[at.stage];
     const float* const row_sum = layout.row_sum[at.stage];
-    const bool masked = query < last_begin || query + query_step > first_end;
+    const bool masked = query < last_begin || query + step > first_end;
     ptx::wgmma_wait<1>(p);
     if (masked) {
 #pragma unroll
-      for (int i = 0; i < query_step / 2; ++i) {
+      for (int i = 0; i < step / 2; ++i) {
         const bool seen = is_between(query + accumulator_column(i), begin, count, i);
         p[i] = seen ? p[i] : -std::numeric_limits<float>::infinity();
       }
     }
 #pragma unroll
-    for (int i = 0; i < query_step / 2; ++i) {
+    for (int i = 0; i < step / 2; ++i) {
       p[i] = ptx::fast_exp2(fmaf(p[i], job.exponent_scale, -lse[accumulator_column(i)]));
     }
     to_operand<T>(p, p_operand);
@@ -308,13 +309,13 @@ __global__ void __launch_bounds__(hopper_threads, 1)
     if (masked) {
       // Keys that no query sees may hold NaN, and 0 * NaN is NaN.
 #pragma unroll
-      for (int i = 0; i < query_step / 2; ++i) {
+      for (int i = 0; i < step / 2; ++i) {
         const bool seen = is_between(query + accumulator_column(i), begin, count, i);
         ds[i] = seen ? ds[i] : 0.0F;
       }
     }
 #pragma unroll
-    for (int i = 0; i < query_step / 2; ++i) {
+    for (int i = 0; i < step / 2; ++i) {
       ds[i] = p[i] * (ds[i] - row_sum[accumulator_column(i)]);
     }
     ptx::wgmma_wait<0>(dv);  // frees the registers of P for dS
@@ -323,7 +324,7 @@ __global__ void __launch_bounds__(hopper_threads, 1)
     issue_by_columns<T, Queries>(dk, ds_operand, layout.q[at.stage]);
     previous = at.stage;
     at.advance();
-    query += query_step;
+    query += step;
     if (query >= end_query) query = first_query;  // the group's next head
   }
   ptx::wgmma_wait<0>(dk);
@@ -499,7 +500,7 @@ Support supports(const AttentionBackward::Args& args, const Context& context) {
 Work work(const AttentionBackward::Args& args, const Context&) {
   Work work;
   with_width(args, [&]<class, int Width>() {
-    work = facts_of(args, {.queries = query_step,
+    work = facts_of(args, {.queries = query_step<Width>,
                            .keys = hopper_rows,
                            .rounds = 1,
                            .width = 2.0 * Width,

@@ -217,6 +217,8 @@ std::vector<Problem> AttentionBackward::check_problems(Backend backend) {
       "bf16 1x1x17x24,dv=100",                  //
       "bf16 1x3x33x40,kv=1,causal,scale=0.05",  //
       "bf16 2x1x9x1,dv=1",                      //
+      "bf16 1x1x130x128,keys=96",               // rounds of a ring of stages, ragged tiles
+      "f16 1x2x200x64,kv=1,keys=130,causal",    //
   });
   const std::vector<Problem> windows = Problem::parse_all({
       "f32 1x2x9x8,causal,window=1",    // one key each: ds is 0
@@ -234,6 +236,10 @@ std::vector<Problem> AttentionBackward::check_problems(Backend backend) {
       "bf16 1x1x140x64,keys=150,causal,window=70,special",
       "bf16 5x2x20x128,keys=40,lengths,causal,window=9,special",
       "bf16 1x8x1x64,kv=2,keys=150,causal,window=30,special",
+      "bf16 1x1x390x64,keys=400,causal,window=130,special",
+      "f16 2x1x130x128,keys=410,lengths,causal,window=270,special",
+      "bf16 1x1x140x128,causal,window=127",          // hides one query of a tile from 64 keys
+      "bf16 1x1x64x128,keys=200,causal,window=199",  // hides one key of a tile from 64 queries
   });
   problems.insert(problems.end(), windows.begin(), windows.end());
   if (backend == Backend::simt) return problems;
