@@ -6,8 +6,9 @@
 //          the next tile behind the last product of the current one; P is computed while dP is
 //          multiplied, and dS while dv is.
 // Changes  against tensor_cores: one instruction multiplies 64 rows instead of 16, all tiles bypass
-//          registers, and consumers spend no instructions on copies. P^T and dS^T remain A operands
-//          in registers.
+//          registers, and consumers spend no instructions on copies. Blocks are persistent, and
+//          their two warpgroups are not synchronized: one stores its gradients while the other
+//          multiplies.
 // Cost     Seven products per pair, as in tensor_cores. Q and dout are read once per 128 keys, K
 //          and V once per 128 queries, from L2 if a section of heads fits there. Beside the
 //          products, each pair takes two exponentials and two conversions.
@@ -15,6 +16,7 @@
 //          left to tensor_cores.
 // Source   Shah et al. 2024, FlashAttention-3; PTX ISA, "Asynchronous warpgroup level matrix
 //          instructions".
+#include "rung/device/block_work.hpp"
 #include "rung/device/launch.hpp"
 #include "rung/device/ptx/hopper.hpp"
 #include "rung/device/shared.hpp"
@@ -69,6 +71,16 @@ struct BlockOrder {
     const int place = number - first_head * tiles;
     return {place / here, first_head + place % here};
   }
+  /// Returns what the block of tile `number` processes next; the first is its block index. Every
+  /// other turn runs through the blocks in reverse, so that none gets the longest tile of each turn.
+  [[nodiscard]] static __device__ __forceinline__ int next(int number) {
+    const auto blocks = static_cast<int>(gridDim.x);
+    return (number / blocks + 2) * blocks - 1 - number % blocks;
+  }
+  /// Returns the turn in which it does so, as the place in a ring of one stage.
+  [[nodiscard]] static __device__ __forceinline__ RingPlace<1> turn(int number) {
+    return {0, static_cast<unsigned>(number) / gridDim.x % 2};
+  }
 };
 
 /// Arguments of one of the kernels. The boxes of the loads' maps are tiles of that kernel.
@@ -84,41 +96,90 @@ struct HopperBackwardJob {
 
 template <class T, int Width>
 struct HopperKeysLayout {
-  using Keys = PanelTile<T, hopper_rows, Width>;  // reused for dk and dv at the end
+  using Keys = PanelTile<T, hopper_group_rows, Width>;  // reused for dk and dv
   using Queries = PanelTile<T, query_step<Width>, Width>;
-  alignas(1024) unsigned char k[Keys::bytes];
-  alignas(1024) unsigned char v[Keys::bytes];
+  alignas(1024) unsigned char k[hopper_groups][Keys::bytes];
+  alignas(1024) unsigned char v[hopper_groups][Keys::bytes];
   alignas(1024) unsigned char q[query_stages][Queries::bytes];
   alignas(1024) unsigned char dout[query_stages][Queries::bytes];
   alignas(16) float lse[query_stages][query_step<Width>];      // in the stages of q
   alignas(16) float row_sum[query_stages][query_step<Width>];  // in the stages of dout
-  ptx::MemoryBarrier keys_full;
+  StageRing<1> ring_keys[hopper_groups];
   StageRing<query_stages> ring_q, ring_dout;
 };
 
 template <class T, int Width>
 struct HopperQueriesLayout {
-  using Queries = PanelTile<T, hopper_rows, Width>;  // that of q is reused for dq at the end
+  using Queries = PanelTile<T, hopper_group_rows, Width>;  // that of q is reused for dq
   using Keys = PanelTile<T, key_step<Width>, Width>;
-  alignas(1024) unsigned char q[Queries::bytes];
-  alignas(1024) unsigned char dout[Queries::bytes];
+  alignas(1024) unsigned char q[hopper_groups][Queries::bytes];
+  alignas(1024) unsigned char dout[hopper_groups][Queries::bytes];
   alignas(1024) unsigned char k[key_stages][Keys::bytes];
   alignas(1024) unsigned char v[key_stages][Keys::bytes];
-  ptx::MemoryBarrier queries_full;
+  StageRing<1> ring_queries[hopper_groups];
   StageRing<key_stages> ring_k, ring_v;
 };
 
-/// Issues product = left right^T for a warpgroup's 64 rows of `left` from `row` on and all rows of
-/// `right`.
+/// Keys of a block in one turn of the kernel with keys in the outer loop, and the queries that see
+/// them.
+struct KeysTurn {
+  int batch, kv_head, first;
+  KeyMask<int> mask;
+  int first_query, end_query;
+  int tiles;  // of queries, per head
+};
+template <class T, int Width>
+__device__ __forceinline__ KeysTurn keys_turn(const HopperBackwardJob<T>& job, int number) {
+  const Gradients<T>& call = job.call;
+  // Start with the first keys, which most queries see under a causal mask.
+  const BlockOrder::Place place = job.order.at(number);
+  const auto kv_heads = static_cast<int>(call.kv_heads());
+  KeysTurn turn;
+  turn.batch = place.head / kv_heads;
+  turn.kv_head = place.head % kv_heads;
+  turn.first = place.tile * hopper_rows;
+  turn.mask = call.template mask<int>(turn.batch);
+  turn.first_query = turn.mask.first_query(turn.first);
+  turn.end_query = turn.mask.end_query(min(turn.first + hopper_rows, turn.mask.length) - 1);
+  turn.tiles = ceil_div(max(turn.end_query - turn.first_query, 0), query_step<Width>);
+  return turn;
+}
+
+/// Queries of a block in one turn of the kernel with queries in the outer loop, and the keys that
+/// they see.
+struct QueriesTurn {
+  int batch, head, first;
+  KeyMask<int> mask;
+  int first_key;
+  int tiles;  // of keys
+};
+template <class T, int Width>
+__device__ __forceinline__ QueriesTurn queries_turn(const HopperBackwardJob<T>& job, int number) {
+  const Gradients<T>& call = job.call;
+  // Start with the last queries, which see the most keys under a causal mask.
+  const BlockOrder::Place place = job.order.at(number);
+  const auto heads = static_cast<int>(call.heads());
+  QueriesTurn turn;
+  turn.batch = place.head / heads;
+  turn.head = place.head % heads;
+  turn.first = (job.order.tiles - 1 - place.tile) * hopper_rows;
+  turn.mask = call.template mask<int>(turn.batch);
+  turn.first_key = turn.mask.first_key(turn.first);
+  const int last = min(turn.first + hopper_rows, static_cast<int>(call.queries())) - 1;
+  turn.tiles = ceil_div(max(turn.mask.end_key(last) - turn.first_key, 0), key_step<Width>);
+  return turn;
+}
+
+/// Issues product = left right^T for the 64 rows of `left` and all rows of `right`.
 template <class T, class Left, class Right, int Width, int Registers>
 __device__ __forceinline__ void issue_by_rows(float (&product)[Registers],
-                                              const unsigned char* left, int row,
+                                              const unsigned char* left,
                                               const unsigned char* right) {
   ptx::wgmma_fence(product);
 #pragma unroll
   for (int step = 0; step < Width / 16; ++step) {
-    ptx::wgmma<T>(product, Left::along_columns(left, row, step),
-                  Right::along_columns(right, 0, step), step > 0);
+    ptx::wgmma<T>(product, Left::along_columns(left, 0, step), Right::along_columns(right, 0, step),
+                  step > 0);
   }
   ptx::wgmma_commit();
 }
@@ -145,17 +206,25 @@ __device__ __forceinline__ bool is_between(int column, const int (&begin)[2],
   return static_cast<unsigned>(column - begin[accumulator_row(i)]) < count[accumulator_row(i)];
 }
 
-/// Stores a warp's 16 rows of a gradient, times `factor`, from row `first` of the head on. The rows
-/// pass through the warp's rows of `tile` in shared memory, which begin at `row`; TMA stores those
-/// that exist. Lane 0 must wait for the stores (bulk_wait_read).
+/// Returns `value` by a shuffle, which the compiler does not move: values derived from the result
+/// take no registers in loops before or around it.
+__device__ __forceinline__ int derived_here(int value) { return shuffle(value, lane_of_thread()); }
+__device__ __forceinline__ int thread_here() { return derived_here(static_cast<int>(threadIdx.x)); }
+
+/// Stores a warp's 16 rows of a gradient, times `factor`. The warpgroup's 64 rows begin at row
+/// `group_first` of the head. They pass through `tile` in shared memory, from where TMA stores
+/// those that exist. Lane 0 must wait for the stores (bulk_wait_read) before the tile is reused.
 template <class T, class Tile, int Width>
 __device__ __forceinline__ void store_rows(const TensorMap& map, const View<T, 4>& to, int batch,
-                                           int head, int first, float factor, unsigned char* tile,
-                                           int row, const float (&sums)[Width / 2]) {
+                                           int head, int group_first, float factor,
+                                           unsigned char* tile, const float (&sums)[Width / 2]) {
+  const int thread = thread_here();
+  const int lane = thread % 32;
+  const int row = thread % hopper_group / 32 * 16;
+  const int first = group_first + row;
   if (first >= to.shape[2]) return;
-  const int lane = lane_of_thread();
-  // Lane 8 i + r of a stmatrix supplies the address of row r of its 8 x 8 matrix i: matrices 0 and
-  // 1 are stacked vertically, 2 and 3 are to their right.
+    // Lane 8 i + r of a stmatrix supplies the address of row r of its 8 x 8 matrix i: matrices 0 and
+    // 1 are stacked vertically, 2 and 3 are to their right.
 #pragma unroll
   for (int block = 0; block < Width / 16; ++block) {
     std::uint32_t words[4];
@@ -187,20 +256,9 @@ __global__ void __launch_bounds__(hopper_threads, 1)
   using Queries = typename Layout::Queries;
   auto& layout = shared<Layout>();
   const Gradients<T>& call = job.call;
-  // Start with the first keys, which most queries see under a causal mask.
-  const BlockOrder::Place place = job.order.at(static_cast<int>(blockIdx.x));
-  const auto kv_heads = static_cast<int>(call.kv_heads());
-  const int b = place.head / kv_heads;
-  const int kv_head = place.head % kv_heads;
-  const int first = place.tile * hopper_rows;
-  const auto queries = static_cast<int>(call.queries());
-  const KeyMask<int> mask = call.template mask<int>(b);
-  const int first_query = mask.first_query(first);
-  const int end_query = mask.end_query(min(first + hopper_rows, mask.length) - 1);
-  const int tiles = ceil_div(max(end_query - first_query, 0), step);
-  const int rounds = tiles * call.group;
+  const int total = job.order.total();
   if (threadIdx.x == 0) {
-    ptx::mbarrier_init(layout.keys_full, 1);
+    for (auto& ring : layout.ring_keys) ring.init(hopper_group / 32);
     layout.ring_q.init(hopper_consumers / 32);
     layout.ring_dout.init(hopper_consumers / 32);
   }
@@ -209,131 +267,169 @@ __global__ void __launch_bounds__(hopper_threads, 1)
   RingPlace<query_stages> at;
   if (threadIdx.x < hopper_group) {
     ptx::release_registers<producer_registers>();
-    if (threadIdx.x >= 32 || rounds == 0) return;
-    const int lane = lane_of_thread();
-    if (lane == 0) {
-      ptx::mbarrier_arrive_expect(layout.keys_full, 2 * Keys::bytes);
-      Keys::load(layout.k, job.k, b, kv_head, first, layout.keys_full);
-      Keys::load(layout.v, job.v, b, kv_head, first, layout.keys_full);
+    if (threadIdx.x == 32) {
+      // K and V of the next turn, for one warpgroup after the other.
+      for (int number = static_cast<int>(blockIdx.x); number < total;
+           number = BlockOrder::next(number)) {
+        const KeysTurn turn = keys_turn<T, Width>(job, number);
+#pragma unroll
+        for (int group = 0; group < hopper_groups; ++group) {
+          auto& ring = layout.ring_keys[group];
+          const int key = turn.first + group * hopper_group_rows;
+          ring.await_empty(BlockOrder::turn(number));
+          ring.expect(BlockOrder::turn(number), 2 * Keys::bytes);
+          Keys::load(layout.k[group], job.k, turn.batch, turn.kv_head, key, ring.full[0]);
+          Keys::load(layout.v[group], job.v, turn.batch, turn.kv_head, key, ring.full[0]);
+        }
+      }
     }
-    for (int round = 0; round < rounds; ++round, at.advance()) {
-      const int head = kv_head * call.group + round / tiles;
-      const int query = first_query + round % tiles * step;
-      const int row = (b * static_cast<int>(call.heads()) + head) * queries + query;
-      // Loaded before the wait, which hides the latency. P is 0 for queries past the end.
-      float lse[step / 32];
-      float row_sum[step / 32];
+    if (threadIdx.x >= 32) return;
+    for (int number = static_cast<int>(blockIdx.x); number < total;
+         number = BlockOrder::next(number)) {
+      const int lane = thread_here();
+      const KeysTurn turn = keys_turn<T, Width>(job, number);
+      const int rounds = turn.tiles * call.group;
+      const auto queries = static_cast<int>(call.queries());
+      int head = turn.kv_head * call.group;
+      int query = turn.first_query;
+      for (int round = 0; round < rounds; ++round, at.advance()) {
+        const int row = (turn.batch * static_cast<int>(call.heads()) + head) * queries + query;
+        // Loaded before the wait for the stage. P is 0 for queries past the end.
+        float values[step / 32];
 #pragma unroll
-      for (int i = 0; i < step / 32; ++i) {
-        const bool exists = query + lane + 32 * i < queries;
-        lse[i] =
-            exists ? job.rows.lse[row + lane + 32 * i] : std::numeric_limits<float>::infinity();
-        row_sum[i] = exists ? job.rows.sum[row + lane + 32 * i] : 0.0F;
-      }
-      layout.ring_q.await_empty(at);
+        for (int j = 0; j < step / 32; ++j) {
+          values[j] = query + lane + 32 * j < queries ? job.rows.lse[row + lane + 32 * j]
+                                                      : std::numeric_limits<float>::infinity();
+        }
+        layout.ring_q.await_empty(at);
 #pragma unroll
-      for (int i = 0; i < step / 32; ++i) layout.lse[at.stage][lane + 32 * i] = lse[i];
-      __syncwarp();
-      if (lane == 0) {
-        layout.ring_q.expect(at, Queries::bytes);
-        Queries::load(layout.q[at.stage], job.q, b, head, query, layout.ring_q.full[at.stage]);
-      }
-      layout.ring_dout.await_empty(at);
+        for (int j = 0; j < step / 32; ++j) layout.lse[at.stage][lane + 32 * j] = values[j];
+        __syncwarp();
+        if (lane == 0) {
+          layout.ring_q.expect(at, Queries::bytes);
+          Queries::load(layout.q[at.stage], job.q, turn.batch, head, query,
+                        layout.ring_q.full[at.stage]);
+        }
 #pragma unroll
-      for (int i = 0; i < step / 32; ++i) layout.row_sum[at.stage][lane + 32 * i] = row_sum[i];
-      __syncwarp();
-      if (lane == 0) {
-        layout.ring_dout.expect(at, Queries::bytes);
-        Queries::load(layout.dout[at.stage], job.dout, b, head, query,
-                      layout.ring_dout.full[at.stage]);
+        for (int j = 0; j < step / 32; ++j) {
+          values[j] = query + lane + 32 * j < queries ? job.rows.sum[row + lane + 32 * j] : 0.0F;
+        }
+        layout.ring_dout.await_empty(at);
+#pragma unroll
+        for (int j = 0; j < step / 32; ++j) layout.row_sum[at.stage][lane + 32 * j] = values[j];
+        __syncwarp();
+        if (lane == 0) {
+          layout.ring_dout.expect(at, Queries::bytes);
+          Queries::load(layout.dout[at.stage], job.dout, turn.batch, head, query,
+                        layout.ring_dout.full[at.stage]);
+        }
+        query += step;
+        if (query >= turn.end_query) {
+          query = turn.first_query;
+          ++head;
+        }
       }
     }
     return;
   }
 
   ptx::claim_registers<consumer_registers>();
-  const int thread = static_cast<int>(threadIdx.x) - hopper_group;
-  const int group = thread / hopper_group;
-  const int group_row = group * hopper_group_rows;
-  const int warp_row = thread / 32 * 16;
-  const bool leads = thread % 32 == 0;
-  // `count` queries from `begin` on see each of this thread's two keys.
-  int begin[2];
-  unsigned count[2];
+  for (int number = static_cast<int>(blockIdx.x); number < total;
+       number = BlockOrder::next(number)) {
+    const int thread = thread_here() - hopper_group;
+    const int group = thread / hopper_group;
+    const int warp_row = thread % hopper_group / 32 * 16;  // within the warpgroup's rows
+    const bool leads = thread % 32 == 0;
+    const KeysTurn turn = keys_turn<T, Width>(job, number);
+    const KeyMask<int>& mask = turn.mask;
+    const int first = turn.first + group * hopper_group_rows;
+    const int rounds = turn.tiles * call.group;
+    // `count` queries from `begin` on see each of this thread's two keys.
+    int begin[2];
+    unsigned count[2];
 #pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    const int key = first + warp_row + lane_of_thread() / 4 + 8 * i;
-    begin[i] = mask.first_query(key);
-    count[i] = static_cast<unsigned>(mask.end_query(key) - begin[i]);
-  }
-  // Queries between these see all keys of the warpgroup.
-  const int last_begin = mask.first_query(first + group_row + hopper_group_rows - 1);
-  const int first_end = mask.end_query(first + group_row);
+    for (int j = 0; j < 2; ++j) {
+      const int key = first + warp_row + thread % 32 / 4 + 8 * j;
+      begin[j] = mask.first_query(key);
+      count[j] = static_cast<unsigned>(mask.end_query(key) - begin[j]);
+    }
+    // Queries between these see all keys of the warpgroup.
+    const int last_begin = mask.first_query(first + hopper_group_rows - 1);
+    const int first_end = mask.end_query(first);
 
-  float dk[Width / 2] = {};
-  float dv[Width / 2] = {};
-  float p[step / 2];
-  float ds[step / 2];
-  std::uint32_t p_operand[step / 16][4];
-  std::uint32_t ds_operand[step / 16][4];
-  int query = first_query;
-  int previous = 0;  // stage of the previous tile
-  if (rounds > 0) ptx::mbarrier_wait(layout.keys_full, 0);
-  for (int round = 0; round < rounds; ++round) {
-    // S^T and dP^T are multiplied behind dk of the previous tile.
-    layout.ring_q.await_full(at);
-    issue_by_rows<T, Keys, Queries, Width>(p, layout.k, group_row, layout.q[at.stage]);
-    layout.ring_dout.await_full(at);
-    issue_by_rows<T, Keys, Queries, Width>(ds, layout.v, group_row, layout.dout[at.stage]);
-    ptx::wgmma_wait<2>(dk);
-    if (leads && round > 0) layout.ring_q.release(previous);
-    const float* const lse = layout.lse[at.stage];
-    const float* const row_sum = layout.row_sum[at.stage];
-    const bool masked = query < last_begin || query + step > first_end;
-    ptx::wgmma_wait<1>(p);
-    if (masked) {
+    float dk[Width / 2] = {};
+    float dv[Width / 2] = {};
+    float p[step / 2];
+    float ds[step / 2];
+    std::uint32_t p_operand[step / 16][4];
+    std::uint32_t ds_operand[step / 16][4];
+    int query = turn.first_query;
+    int previous = 0;  // stage of the previous tile
+    layout.ring_keys[group].await_full(BlockOrder::turn(number));
+    for (int round = 0; round < rounds; ++round) {
+      // S^T and dP^T are multiplied behind dk of the previous tile.
+      layout.ring_q.await_full(at);
+      issue_by_rows<T, Keys, Queries, Width>(p, layout.k[group], layout.q[at.stage]);
+      layout.ring_dout.await_full(at);
+      issue_by_rows<T, Keys, Queries, Width>(ds, layout.v[group], layout.dout[at.stage]);
+      ptx::wgmma_wait<2>(dk);
+      if (leads && round > 0) layout.ring_q.release(previous);
+      const float* const lse = layout.lse[at.stage];
+      const float* const row_sum = layout.row_sum[at.stage];
+      const bool masked = query < last_begin || query + step > first_end;
+      ptx::wgmma_wait<1>(p);
+      if (masked) {
+#pragma unroll
+        for (int i = 0; i < step / 2; ++i) {
+          const bool seen = is_between(query + accumulator_column(i), begin, count, i);
+          p[i] = seen ? p[i] : -std::numeric_limits<float>::infinity();
+        }
+      }
 #pragma unroll
       for (int i = 0; i < step / 2; ++i) {
-        const bool seen = is_between(query + accumulator_column(i), begin, count, i);
-        p[i] = seen ? p[i] : -std::numeric_limits<float>::infinity();
+        p[i] = ptx::fast_exp2(fmaf(p[i], job.exponent_scale, -lse[accumulator_column(i)]));
       }
-    }
-#pragma unroll
-    for (int i = 0; i < step / 2; ++i) {
-      p[i] = ptx::fast_exp2(fmaf(p[i], job.exponent_scale, -lse[accumulator_column(i)]));
-    }
-    to_operand<T>(p, p_operand);
-    issue_by_columns<T, Queries>(dv, p_operand, layout.dout[at.stage]);
+      to_operand<T>(p, p_operand);
+      issue_by_columns<T, Queries>(dv, p_operand, layout.dout[at.stage]);
 
-    ptx::wgmma_wait<1>(ds);
-    if (masked) {
-      // Keys that no query sees may hold NaN, and 0 * NaN is NaN.
+      ptx::wgmma_wait<1>(ds);
+      if (masked) {
+        // Keys that no query sees may hold NaN, and 0 * NaN is NaN.
+#pragma unroll
+        for (int i = 0; i < step / 2; ++i) {
+          const bool seen = is_between(query + accumulator_column(i), begin, count, i);
+          ds[i] = seen ? ds[i] : 0.0F;
+        }
+      }
 #pragma unroll
       for (int i = 0; i < step / 2; ++i) {
-        const bool seen = is_between(query + accumulator_column(i), begin, count, i);
-        ds[i] = seen ? ds[i] : 0.0F;
+        ds[i] = p[i] * (ds[i] - row_sum[accumulator_column(i)]);
       }
+      ptx::wgmma_wait<0>(dv);  // frees the registers of P for dS
+      __syncwarp();            // all lanes have read lse and row_sum
+      if (leads) layout.ring_dout.release(at.stage);
+      to_operand<T>(ds, ds_operand);
+      issue_by_columns<T, Queries>(dk, ds_operand, layout.q[at.stage]);
+      previous = at.stage;
+      at.advance();
+      query += step;
+      if (query >= turn.end_query) query = turn.first_query;  // the group's next head
     }
-#pragma unroll
-    for (int i = 0; i < step / 2; ++i) {
-      ds[i] = p[i] * (ds[i] - row_sum[accumulator_column(i)]);
-    }
-    ptx::wgmma_wait<0>(dv);  // frees the registers of P for dS
-    if (leads) layout.ring_dout.release(at.stage);
-    to_operand<T>(ds, ds_operand);
-    issue_by_columns<T, Queries>(dk, ds_operand, layout.q[at.stage]);
-    previous = at.stage;
-    at.advance();
-    query += step;
-    if (query >= end_query) query = first_query;  // the group's next head
-  }
-  ptx::wgmma_wait<0>(dk);
+    ptx::wgmma_wait<0>(dk);
+    if (leads && rounds > 0) layout.ring_q.release(previous);
 
-  ptx::barrier_sync(1 + group, hopper_group);  // all warps of this warpgroup have read K and V
-  const int row = first + warp_row;
-  store_rows<T, Keys, Width>(job.dk, call.dk, b, kv_head, row, call.scale, layout.k, warp_row, dk);
-  store_rows<T, Keys, Width>(job.dv, call.dv, b, kv_head, row, 1.0F, layout.v, warp_row, dv);
-  if (leads) ptx::bulk_wait_read<0>();
+    ptx::barrier_sync(1 + group, hopper_group);  // all warps of this warpgroup have read K and V
+    const KeysTurn done = keys_turn<T, Width>(job, derived_here(number));
+    const int stored = done.first + group * hopper_group_rows;
+    store_rows<T, Keys, Width>(job.dk, call.dk, done.batch, done.kv_head, stored, call.scale,
+                               layout.k[group], dk);
+    store_rows<T, Keys, Width>(job.dv, call.dv, done.batch, done.kv_head, stored, 1.0F,
+                               layout.v[group], dv);
+    if (leads) {
+      ptx::bulk_wait_read<0>();
+      layout.ring_keys[group].release(0);
+    }
+  }
 }
 
 template <class T, int Width>
@@ -345,19 +441,9 @@ __global__ void __launch_bounds__(hopper_threads, 1)
   using Keys = typename Layout::Keys;
   auto& layout = shared<Layout>();
   const Gradients<T>& call = job.call;
-  // Start with the last queries, which see the most keys under a causal mask.
-  const BlockOrder::Place place = job.order.at(static_cast<int>(blockIdx.x));
-  const auto heads = static_cast<int>(call.heads());
-  const int b = place.head / heads;
-  const int head = place.head % heads;
-  const int first = (job.order.tiles - 1 - place.tile) * hopper_rows;
-  const auto queries = static_cast<int>(call.queries());
-  const KeyMask<int> mask = call.template mask<int>(b);
-  const int first_key = mask.first_key(first);
-  const int end_key = mask.end_key(min(first + hopper_rows, queries) - 1);
-  const int tiles = ceil_div(max(end_key - first_key, 0), step);
+  const int total = job.order.total();
   if (threadIdx.x == 0) {
-    ptx::mbarrier_init(layout.queries_full, 1);
+    for (auto& ring : layout.ring_queries) ring.init(hopper_group / 32);
     layout.ring_k.init(hopper_consumers / 32);
     layout.ring_v.init(hopper_consumers / 32);
   }
@@ -366,109 +452,140 @@ __global__ void __launch_bounds__(hopper_threads, 1)
   RingPlace<key_stages> at;
   if (threadIdx.x < hopper_group) {
     ptx::release_registers<producer_registers>();
-    if (threadIdx.x != 0 || tiles == 0) return;
-    const int kv_head = head / call.group;
-    ptx::mbarrier_arrive_expect(layout.queries_full, 2 * Queries::bytes);
-    Queries::load(layout.q, job.q, b, head, first, layout.queries_full);
-    Queries::load(layout.dout, job.dout, b, head, first, layout.queries_full);
-    for (int tile = 0; tile < tiles; ++tile, at.advance()) {
-      const int key = first_key + tile * step;
-      layout.ring_k.await_empty(at);
-      layout.ring_k.expect(at, Keys::bytes);
-      Keys::load(layout.k[at.stage], job.k, b, kv_head, key, layout.ring_k.full[at.stage]);
-      layout.ring_v.await_empty(at);
-      layout.ring_v.expect(at, Keys::bytes);
-      Keys::load(layout.v[at.stage], job.v, b, kv_head, key, layout.ring_v.full[at.stage]);
+    if (threadIdx.x == 32) {
+      // Q and dout of the next turn, for one warpgroup after the other.
+      for (int number = static_cast<int>(blockIdx.x); number < total;
+           number = BlockOrder::next(number)) {
+        const QueriesTurn turn = queries_turn<T, Width>(job, number);
+#pragma unroll
+        for (int group = 0; group < hopper_groups; ++group) {
+          auto& ring = layout.ring_queries[group];
+          const int query = turn.first + group * hopper_group_rows;
+          ring.await_empty(BlockOrder::turn(number));
+          ring.expect(BlockOrder::turn(number), 2 * Queries::bytes);
+          Queries::load(layout.q[group], job.q, turn.batch, turn.head, query, ring.full[0]);
+          Queries::load(layout.dout[group], job.dout, turn.batch, turn.head, query, ring.full[0]);
+        }
+      }
+    }
+    if (threadIdx.x != 0) return;
+    for (int number = static_cast<int>(blockIdx.x); number < total;
+         number = BlockOrder::next(number)) {
+      const QueriesTurn turn = queries_turn<T, Width>(job, number);
+      const int kv_head = turn.head / call.group;
+      for (int tile = 0; tile < turn.tiles; ++tile, at.advance()) {
+        const int key = turn.first_key + tile * step;
+        layout.ring_k.await_empty(at);
+        layout.ring_k.expect(at, Keys::bytes);
+        Keys::load(layout.k[at.stage], job.k, turn.batch, kv_head, key,
+                   layout.ring_k.full[at.stage]);
+        layout.ring_v.await_empty(at);
+        layout.ring_v.expect(at, Keys::bytes);
+        Keys::load(layout.v[at.stage], job.v, turn.batch, kv_head, key,
+                   layout.ring_v.full[at.stage]);
+      }
     }
     return;
   }
 
   ptx::claim_registers<consumer_registers>();
-  const int thread = static_cast<int>(threadIdx.x) - hopper_group;
-  const int group = thread / hopper_group;
-  const int group_row = group * hopper_group_rows;
-  const int warp_row = thread / 32 * 16;
-  const bool leads = thread % 32 == 0;
-  // Each of this thread's two queries sees `count` keys from `begin` on.
-  int begin[2];
-  unsigned count[2];
-  float lse[2];
-  float row_sum[2];
+  for (int number = static_cast<int>(blockIdx.x); number < total;
+       number = BlockOrder::next(number)) {
+    const int thread = thread_here() - hopper_group;
+    const int group = thread / hopper_group;
+    const int warp_row = thread % hopper_group / 32 * 16;  // within the warpgroup's rows
+    const bool leads = thread % 32 == 0;
+    const QueriesTurn turn = queries_turn<T, Width>(job, number);
+    const KeyMask<int>& mask = turn.mask;
+    const int first = turn.first + group * hopper_group_rows;
+    const int tiles = turn.tiles;
+    // Each of this thread's two queries sees `count` keys from `begin` on.
+    int begin[2];
+    unsigned count[2];
+    float lse[2];
+    float row_sum[2];
 #pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    const int query = first + warp_row + lane_of_thread() / 4 + 8 * i;
-    const bool exists = query < queries;
-    const int row = exists ? (b * heads + head) * queries + query : 0;
-    begin[i] = mask.first_key(query);
-    count[i] = static_cast<unsigned>(mask.end_key(query) - begin[i]);
-    lse[i] = exists ? job.rows.lse[row] : std::numeric_limits<float>::infinity();
-    row_sum[i] = exists ? job.rows.sum[row] : 0.0F;
-  }
-  // All queries of the warpgroup see the keys between these.
-  const int last_begin = mask.first_key(first + group_row + hopper_group_rows - 1);
-  const int first_end = mask.end_key(first + group_row);
-
-  float dq[Width / 2] = {};
-  float p[step / 2];
-  float ds[step / 2];
-  std::uint32_t ds_operand[step / 16][4];
-  if (tiles > 0) ptx::mbarrier_wait(layout.queries_full, 0);
-  int key = first_key;
-  int previous = 0;  // stage of the previous tile
-  for (int tile = 0; tile < tiles; ++tile) {
-    // S and dP are multiplied behind dq of the previous tile.
-    layout.ring_k.await_full(at);
-    if (key + step > mask.length && mask.length < call.keys()) {
-      // Keys past the end of this sequence have dS = 0, but K may hold NaN there, and 0 * NaN is
-      // NaN.
-      Keys::clear_rows(layout.k[at.stage], mask.length - key, thread, hopper_consumers);
-      ptx::fence_async_proxy();
-      ptx::barrier_sync(1, hopper_consumers);
+    for (int j = 0; j < 2; ++j) {
+      const int query = first + warp_row + thread % 32 / 4 + 8 * j;
+      const auto queries = static_cast<int>(call.queries());
+      const bool exists = query < queries;
+      const int row =
+          exists ? (turn.batch * static_cast<int>(call.heads()) + turn.head) * queries + query : 0;
+      begin[j] = mask.first_key(query);
+      count[j] = static_cast<unsigned>(mask.end_key(query) - begin[j]);
+      lse[j] = exists ? job.rows.lse[row] : std::numeric_limits<float>::infinity();
+      row_sum[j] = exists ? job.rows.sum[row] : 0.0F;
     }
-    issue_by_rows<T, Queries, Keys, Width>(p, layout.q, group_row, layout.k[at.stage]);
-    layout.ring_v.await_full(at);
-    issue_by_rows<T, Queries, Keys, Width>(ds, layout.dout, group_row, layout.v[at.stage]);
-    ptx::wgmma_wait<2>(dq);
-    if (leads && tile > 0) layout.ring_k.release(previous);
-    const bool masked = key < last_begin || key + step > first_end;
-    ptx::wgmma_wait<1>(p);
-    if (masked) {
+    // All queries of the warpgroup see the keys between these.
+    const int last_begin = mask.first_key(first + hopper_group_rows - 1);
+    const int first_end = mask.end_key(first);
+
+    float dq[Width / 2] = {};
+    float p[step / 2];
+    float ds[step / 2];
+    std::uint32_t ds_operand[step / 16][4];
+    layout.ring_queries[group].await_full(BlockOrder::turn(number));
+    int key = turn.first_key;
+    int previous = 0;  // stage of the previous tile
+    for (int tile = 0; tile < tiles; ++tile) {
+      // S and dP are multiplied behind dq of the previous tile.
+      layout.ring_k.await_full(at);
+      if (key + step > mask.length && mask.length < call.keys()) {
+        // Keys past the end of this sequence have dS = 0, but K may hold NaN there, and 0 * NaN is
+        // NaN.
+        Keys::clear_rows(layout.k[at.stage], mask.length - key, thread, hopper_consumers);
+        ptx::fence_async_proxy();
+        ptx::barrier_sync(1, hopper_consumers);
+      }
+      issue_by_rows<T, Queries, Keys, Width>(p, layout.q[group], layout.k[at.stage]);
+      layout.ring_v.await_full(at);
+      issue_by_rows<T, Queries, Keys, Width>(ds, layout.dout[group], layout.v[at.stage]);
+      ptx::wgmma_wait<2>(dq);
+      if (leads && tile > 0) layout.ring_k.release(previous);
+      const bool masked = key < last_begin || key + step > first_end;
+      ptx::wgmma_wait<1>(p);
+      if (masked) {
+#pragma unroll
+        for (int i = 0; i < step / 2; ++i) {
+          const bool seen = is_between(key + accumulator_column(i), begin, count, i);
+          p[i] = seen ? p[i] : -std::numeric_limits<float>::infinity();
+        }
+      }
 #pragma unroll
       for (int i = 0; i < step / 2; ++i) {
-        const bool seen = is_between(key + accumulator_column(i), begin, count, i);
-        p[i] = seen ? p[i] : -std::numeric_limits<float>::infinity();
+        p[i] = ptx::fast_exp2(fmaf(p[i], job.exponent_scale, -lse[accumulator_row(i)]));
       }
-    }
+      ptx::wgmma_wait<0>(ds);
+      if (leads) layout.ring_v.release(at.stage);
+      if (masked) {
+        // Keys and queries without effect may hold NaN.
 #pragma unroll
-    for (int i = 0; i < step / 2; ++i) {
-      p[i] = ptx::fast_exp2(fmaf(p[i], job.exponent_scale, -lse[accumulator_row(i)]));
-    }
-    ptx::wgmma_wait<0>(ds);
-    if (leads) layout.ring_v.release(at.stage);
-    if (masked) {
-      // Keys and queries without effect may hold NaN.
+        for (int i = 0; i < step / 2; ++i) {
+          const bool seen = is_between(key + accumulator_column(i), begin, count, i);
+          ds[i] = seen ? ds[i] : 0.0F;
+        }
+      }
 #pragma unroll
       for (int i = 0; i < step / 2; ++i) {
-        const bool seen = is_between(key + accumulator_column(i), begin, count, i);
-        ds[i] = seen ? ds[i] : 0.0F;
+        ds[i] = p[i] * (ds[i] - row_sum[accumulator_row(i)]);
       }
+      to_operand<T>(ds, ds_operand);
+      issue_by_columns<T, Keys>(dq, ds_operand, layout.k[at.stage]);
+      previous = at.stage;
+      at.advance();
+      key += step;
     }
-#pragma unroll
-    for (int i = 0; i < step / 2; ++i) {
-      ds[i] = p[i] * (ds[i] - row_sum[accumulator_row(i)]);
-    }
-    to_operand<T>(ds, ds_operand);
-    issue_by_columns<T, Keys>(dq, ds_operand, layout.k[at.stage]);
-    previous = at.stage;
-    at.advance();
-    key += step;
-  }
-  ptx::wgmma_wait<0>(dq);
+    ptx::wgmma_wait<0>(dq);
+    if (leads && tiles > 0) layout.ring_k.release(previous);
 
-  ptx::barrier_sync(2 + group, hopper_group);  // all warps of this warpgroup have read Q
-  store_rows<T, Queries, Width>(job.dq, call.dq, b, head, first + warp_row, call.scale, layout.q,
-                                warp_row, dq);
-  if (leads) ptx::bulk_wait_read<0>();
+    ptx::barrier_sync(2 + group, hopper_group);  // all warps of this warpgroup have read Q
+    store_rows<T, Queries, Width>(job.dq, call.dq, turn.batch, turn.head, first, call.scale,
+                                  layout.q[group], dq);
+    if (leads) {
+      ptx::bulk_wait_read<0>();
+      layout.ring_queries[group].release(0);
+    }
+  }
 }
 
 // --- on the host ---------------------------------------------------------------------------------
@@ -497,16 +614,16 @@ Support supports(const AttentionBackward::Args& args, const Context& context) {
   });
 }
 
-Work work(const AttentionBackward::Args& args, const Context&) {
+Work work(const AttentionBackward::Args& args, const Context& context) {
   Work work;
   with_width(args, [&]<class, int Width>() {
-    work = facts_of(args, {.queries = query_step<Width>,
-                           .keys = hopper_rows,
-                           .rounds = 1,
-                           .width = 2.0 * Width,
-                           .operations = 14.0 * Width,
-                           .resident = 1,
-                           .path = Width == 64 ? "64" : "128"});
+    work = in_turns(context, facts_of(args, {.queries = query_step<Width>,
+                                             .keys = hopper_rows,
+                                             .rounds = 1,
+                                             .width = 2.0 * Width,
+                                             .operations = 14.0 * Width,
+                                             .resident = 1,
+                                             .path = Width == 64 ? "64" : "128"}));
   });
   return work;
 }
@@ -552,7 +669,9 @@ void run(const AttentionBackward::Args& args, Context& context) {
     job.k = KeysLayout::Keys::map(job.call.k);
     job.v = KeysLayout::Keys::map(job.call.v);
     launch(context,
-           {.grid = job.order.total(), .block = hopper_threads, .shared_bytes = sizeof(KeysLayout)},
+           {.grid = smaller(job.order.total(), context.info().sms),
+            .block = hopper_threads,
+            .shared_bytes = sizeof(KeysLayout)},
            attention_backward_hopper_keys<T, Width>, job);
 
     job.order = order_of(context, args.queries(), args.batch() * args.heads(),
@@ -561,10 +680,11 @@ void run(const AttentionBackward::Args& args, Context& context) {
     job.dout = QueriesLayout::Queries::map(job.call.dout);
     job.k = QueriesLayout::Keys::map(job.call.k);
     job.v = QueriesLayout::Keys::map(job.call.v);
-    launch(
-        context,
-        {.grid = job.order.total(), .block = hopper_threads, .shared_bytes = sizeof(QueriesLayout)},
-        attention_backward_hopper_queries<T, Width>, job);
+    launch(context,
+           {.grid = smaller(job.order.total(), context.info().sms),
+            .block = hopper_threads,
+            .shared_bytes = sizeof(QueriesLayout)},
+           attention_backward_hopper_queries<T, Width>, job);
   });
 }
 
