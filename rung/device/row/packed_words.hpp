@@ -108,6 +108,42 @@ __device__ __forceinline__ Pack<Sum, vector_width<T>> widen_again(const PackedWo
 #endif
   return widen<Sum, T>(words);
 }
+
+/// Widens one of the two 16-bit elements of a word, the one at the higher address if `upper`. As in
+/// widen_again(), `zero` keeps the compiler from hoisting the instruction out of a loop over rows.
+template <class T>
+__device__ __forceinline__ float widen_half(unsigned word, bool upper,
+                                            [[maybe_unused]] unsigned zero) {
+  static_assert(sizeof(T) == 2);
+#if defined(__CUDA_ARCH__)
+  if constexpr (std::is_same_v<T, bf16>) {
+    return __uint_as_float(ptx::permute_bytes(word, 0, (upper ? 0x3244U : 0x1044U) | zero));
+  } else {
+    word ^= zero;
+    __half2 halves;
+    __builtin_memcpy(&halves, &word, 4);
+    return upper ? __high2float(halves) : __low2float(halves);
+  }
+#else
+  return convert<float>(T::from_bits(static_cast<std::uint16_t>(upper ? word >> 16 : word)));
+#endif
+}
+/// Widens both 16-bit elements of a word.
+template <class T>
+__device__ __forceinline__ Pack<float, 2> widen_pair(unsigned word) {
+  static_assert(sizeof(T) == 2);
+  Pack<float, 2> wide;
+#if defined(__CUDA_ARCH__)
+  if constexpr (std::is_same_v<T, bf16>) {
+    wide[0] = __uint_as_float(word << 16);
+    wide[1] = __uint_as_float(word & 0xffff0000U);
+    return wide;
+  }
+#endif
+  wide[0] = widen_half<T>(word, false, 0);
+  wide[1] = widen_half<T>(word, true, 0);
+  return wide;
+}
 /// Returns the largest element in the accumulator type; skips NaN. Two 16-bit elements per
 /// instruction.
 template <class Sum, class T>

@@ -83,7 +83,8 @@ std::vector<Problem> Norm::check_problems(Backend backend) {
                             "f64 1x4100,gamma,beta", "bf16 1x20480,gamma,beta", "f16 1x32776,gamma",
                             "f32 1x9001,rms,gamma", "f32 1x18000,gamma,beta",
                             "f32 3x1029,gamma,beta,stats,in_place", "bf16 2x4109,gamma,beta,stats",
-                            "f16 2x4102,rms,gamma,f32_weights", "bf16 1x18501,gamma,beta"});
+                            "f16 2x4102,rms,gamma,f32_weights", "bf16 1x18501,gamma,beta",
+                            "bf16 9x2322,gamma,beta,stats", "bf16 1x20002,gamma,beta,f32_weights"});
     problems.insert(problems.end(), wider.begin(), wider.end());
     return problems;
   }

@@ -9,7 +9,8 @@
 //          gamma and beta stay in registers regardless of alignment. Against split_rows: x is read
 //          once.
 // Cost     Compulsory traffic; one 16-byte packet from every warp to every block per row. Shared
-//          memory is read twice and written once, 4 bytes per lane.
+//          memory is read twice and written once, 4 bytes per lane, or 2 if rows of 16-bit elements
+//          begin at odd ones.
 // Limits   Compute capability 9.0; contiguous rows of 1025 to 147456 elements of f32, f16 or bf16
 //          with partial packs, without a residual. If x and y are misaligned by different amounts,
 //          y is stored by elements.
@@ -18,6 +19,7 @@
 #include "rung/device/ptx/cluster.hpp"
 #include "rung/device/ptx/cluster_send.hpp"
 #include "rung/device/resident.hpp"
+#include "rung/device/row/packed_words.hpp"
 #include "rung/device/row/row_cut.hpp"
 #include "rung/ops/norm/shared/cuda/parts.hpp"
 
@@ -26,12 +28,17 @@ namespace {
 
 using namespace norm_cuda;
 
-constexpr int ragged_elements = 36;  // per thread: gamma and beta take 72 registers
+/// Elements per thread: gamma and beta take 72 registers. `packed`: they are 16-bit elements, two
+/// per register.
+template <bool packed>
+constexpr int ragged_elements = packed ? 72 : 36;
 constexpr int ragged_threads = 512;  // 128 registers each
 constexpr int ragged_blocks = 8;     // per cluster: the portable maximum
 constexpr int most_stages = 6;
 constexpr std::int64_t shortest_ragged_row = 1025;
-constexpr std::int64_t longest_part = std::int64_t{ragged_threads} * ragged_elements;
+constexpr std::int64_t longest_ragged_row =
+    std::int64_t{ragged_blocks} * ragged_threads * ragged_elements<false>;
+constexpr int together = 6;  // accesses of a thread whose loads are issued before the first use
 
 /// Exchange buffers; the ring follows, aligned to 128 bytes.
 struct alignas(128) RaggedShared {
@@ -47,14 +54,100 @@ struct RaggedShape {
   int stage_bytes;
 };
 
-/// Computes ragged rows. `unit`: adjacent elements per shared-memory access; 2 if every row begins
-/// and ends at an even element.
+/// Partial-row view of a thread: it owns elements `mine + k * warp_size * unit + i` of the block's
+/// part, 0 <= i < unit.
+template <int unit>
+struct RaggedColumns {
+  int mine;
+  int left;  // elements of the part from `mine` on
+
+  [[nodiscard]] static __device__ __forceinline__ int offset(int k) { return k * warp_size * unit; }
+  [[nodiscard]] __device__ __forceinline__ bool has(int k) const { return offset(k) < left; }
+  /// Loads access k of the row whose element `mine` is at `row`; zeros if the row has no such
+  /// elements. Without a branch around the arithmetic that follows, several loads are in flight.
+  template <bool all, class T>
+  [[nodiscard]] __device__ __forceinline__ Pack<T, unit> load(const T* row, int k) const {
+    Pack<T, unit> s{};
+    if (all || has(k)) s = load_wide<unit>(row + offset(k));
+    return s;
+  }
+};
+
+/// A thread's elements of gamma or beta, in the order of its accesses.
+template <class T, int unit, bool packed>
+struct RaggedWeights {
+  static constexpr int elements = ragged_elements<packed>;
+  std::conditional_t<packed, unsigned, float> at[packed ? elements / 2 : elements];
+
+  /// Loads the weights of the thread's columns, the first of which is `first`. Columns past the row
+  /// get those of its last elements. No load waits for another.
+  __device__ __forceinline__ void load(const NormArguments<T>& call, const void* weights, int first,
+                                       float otherwise) {
+    const int last = static_cast<int>(call.n) - unit;
+    const auto column = [&](int e) {
+      return smaller(first + RaggedColumns<unit>::offset(e / unit), last) + e % unit;
+    };
+    if constexpr (packed) {
+      const auto word_of = [](T lower, T upper) {
+        return unsigned{lower.bits} | unsigned{upper.bits} << 16;
+      };
+      const T* const from = static_cast<const T*>(weights);
+      const bool in_words = unit == 2 && is_wide_aligned<T, 2>(from);
+#pragma unroll
+      for (unsigned& word : at) word = word_of(convert<T>(otherwise), convert<T>(otherwise));
+      if (weights == nullptr) return;
+      if (in_words) {
+#pragma unroll
+        for (int k = 0; k < elements / 2; ++k) {
+          at[k] = __builtin_bit_cast(unsigned, load_wide<2>(from + column(2 * k)));
+        }
+        return;
+      }
+#pragma unroll
+      for (int k = 0; k < elements / 2; ++k) {
+        at[k] = word_of(from[column(2 * k)], from[column(2 * k + 1)]);
+      }
+    } else {
+#pragma unroll
+      for (float& weight : at) weight = otherwise;
+      if (weights == nullptr) return;
+      const auto* const from = static_cast<const float*>(weights);
+#pragma unroll
+      for (int e = 0; e < elements; ++e) at[e] = from[column(e)];
+    }
+  }
+  /// Returns element e. `zero` is always 0, but unknown to the compiler, so that it does not hoist
+  /// the widening out of the loop over rows.
+  [[nodiscard]] __device__ __forceinline__ float get(int e, [[maybe_unused]] unsigned zero) const {
+    if constexpr (packed) {
+      return widen_half<T>(at[e / 2], e % 2 == 1, zero);
+    } else {
+      return at[e];
+    }
+  }
+};
+
+/// Widens the elements of one access.
 template <class T, int unit>
+__device__ __forceinline__ Pack<float, unit> widen_access(const Pack<T, unit>& s) {
+  if constexpr (sizeof(T) == 2 && unit == 2) {
+    return widen_pair<T>(__builtin_bit_cast(unsigned, s));
+  } else {
+    return convert<float>(s);
+  }
+}
+
+/// Computes ragged rows. `unit`: adjacent elements per shared-memory access; 2 if every row begins
+/// and ends at an even element. `packed`: gamma and beta are absent or of x's 16-bit type.
+template <class T, int unit, bool packed>
 __global__ void __launch_bounds__(ragged_threads, 1)
     norm_ragged_rows(const __grid_constant__ NormArguments<T> call, RaggedShape shape) {
   start_dependent();
-  constexpr int accesses = ragged_elements / unit;
-  constexpr int of_warp = warp_size * ragged_elements;
+  constexpr int elements = ragged_elements<packed>;
+  constexpr int accesses = elements / unit;
+  constexpr int of_warp = warp_size * elements;
+  static_assert(accesses % together == 0);
+  using Access = Pack<T, unit>;
   auto& scratch = shared<RaggedShared>();
   auto* const ring = reinterpret_cast<unsigned char*>(&scratch + 1);
   const int thread = static_cast<int>(threadIdx.x);
@@ -68,9 +161,14 @@ __global__ void __launch_bounds__(ragged_threads, 1)
   const int first_row = static_cast<int>(blockIdx.x) / blocks;
   const int begin = rank * shape.part;  // first element of the block's part
   const int length = clamped(static_cast<int>(call.n) - begin, 0, shape.part);
-  const int mine = warp * of_warp + lane * unit;  // this thread's first element of the part
-  const int left = length - mine;
-  const auto has = [&](int k) { return k * warp_size * unit < left; };
+  const int first_of_warp = warp * of_warp;
+  const int mine = first_of_warp + lane * unit;  // this thread's first element of the part
+  const RaggedColumns<unit> columns{mine, length - mine};
+  const bool whole_warp = length - first_of_warp >= of_warp;
+  // Calls f with true if all elements of the warp exist: it then needs no bounds checks.
+  const auto with_bounds = [&](auto&& f) {
+    whole_warp ? f(std::true_type{}) : f(std::false_type{});
+  };
 
   const auto row_of = [&](int row) { return call.x + place<norm_lines::row_x>(call, row) + begin; };
   const auto stage_of = [&](int stage) {
@@ -102,17 +200,10 @@ __global__ void __launch_bounds__(ragged_threads, 1)
   }
   __syncwarp();
   if (warp == 0) write_edge(first_row, 0, load_edge(first_row));
-  float gamma[ragged_elements];
-  float beta[ragged_elements];
-#pragma unroll
-  for (int k = 0; k < accesses; ++k) {
-#pragma unroll
-    for (int i = 0; i < unit; ++i) {
-      const std::int64_t column = begin + mine + k * warp_size * unit + i;
-      gamma[k * unit + i] = has(k) ? weight(call, call.gamma, column, 1.0F) : 0.0F;
-      beta[k * unit + i] = has(k) ? weight(call, call.beta, column, 0.0F) : 0.0F;
-    }
-  }
+  RaggedWeights<T, unit, packed> gamma;
+  RaggedWeights<T, unit, packed> beta;
+  gamma.load(call, call.gamma, begin + mine, 1.0F);
+  beta.load(call, call.beta, begin + mine, 0.0F);
   ptx::cluster_sync();
 
   int stage = 0;
@@ -125,35 +216,47 @@ __global__ void __launch_bounds__(ragged_threads, 1)
     const int next_stage = stage + 1 == shape.stages ? 0 : stage + 1;
     T edge = zero<T>();  // head and tail elements of the next row
     if (warp == 0) edge = load_edge(row + step);
-    T* const staged = cut.at(stage_of(stage)) + mine;
+    T* const in_stage = cut.at(stage_of(stage));
+    T* const staged = in_stage + mine;
     ptx::mbarrier_wait(scratch.full[stage], parity);
 
     // Moments about the mean of the warp's first elements, at least a ninth of its part.
-    WarpPart<float> part{0, static_cast<float>(clamped(length - warp * of_warp, 0, of_warp)), {}};
+    WarpPart<float> part{0, static_cast<float>(clamped(length - first_of_warp, 0, of_warp)), {}};
     if (call.layer) {
-      constexpr int sampled = 4 * warp_size;  // the power of two by which sums are shrunk
+      constexpr int per_thread = elements / 9;
+      constexpr int sampled = per_thread * warp_size;  // the power of two by which sums are shrunk
       float sum = 0;
 #pragma unroll
-      for (int k = 0; k < 4 / unit; ++k) {
-        if (!has(k)) continue;
-        const Pack<T, unit> s = load_wide<unit>(staged + k * warp_size * unit);
+      for (int k = 0; k < per_thread / unit; ++k) {
+        const auto s = widen_access(columns.template load<false>(staged, k));
 #pragma unroll
-        for (int i = 0; i < unit; ++i) sum += convert<float>(s[i]) * (1.0F / sampled);
+        for (int i = 0; i < unit; ++i) sum += s[i] * (1.0F / sampled);
       }
-      const int elements = clamped(length - warp * of_warp, 0, sampled);
-      const float share = elements > 0 ? float{sampled} / static_cast<float>(elements) : 0.0F;
+      const int counted = clamped(length - first_of_warp, 0, sampled);
+      const float share = counted > 0 ? float{sampled} / static_cast<float>(counted) : 0.0F;
       part.center = center_near(warp_reduce(sum, Plus{}) * share);
     }
     Moments<float> moments[2] = {};
-#pragma unroll 6
-    for (int k = 0; k < accesses; ++k) {
-      if (!has(k)) continue;
-      const Pack<T, unit> s = load_wide<unit>(staged + k * warp_size * unit);
+    with_bounds([&]<bool all>(std::bool_constant<all>) {
 #pragma unroll
-      for (int i = 0; i < unit; ++i) {
-        moments[(k + i) % 2].add(convert<float>(s[i]) - part.center, call.factors.shrink);
+      for (int from = 0; from < accesses; from += together) {
+        Access s[together];
+#pragma unroll
+        for (int k = 0; k < together; ++k) {
+          s[k] = columns.template load<all>(staged, from + k);
+        }
+#pragma unroll
+        for (int k = 0; k < together; ++k) {
+          const auto wide = widen_access(s[k]);
+#pragma unroll
+          for (int i = 0; i < unit; ++i) {
+            const float distance = wide[i] - part.center;
+            moments[(k + i) % 2].add(all || columns.has(from + k) ? distance : 0.0F,
+                                     call.factors.shrink);
+          }
+        }
       }
-    }
+    });
     part.moments = lanes_sum(AddMoments{}(moments[0], moments[1]), warp_size);
 
     if (blocks == 1) {  // st.async is an illegal instruction without a cluster
@@ -174,28 +277,40 @@ __global__ void __launch_bounds__(ragged_threads, 1)
     const Scale<float> scale = scale_about(call, center, of_row);
     if (rank == 0 && thread == 0) write_statistics(call, row, center, of_row, scale.rstd);
 
-    T* const y = call.y + place<norm_lines::row_y>(call, row) + begin;
-    const bool alike = lead_of<vector_width<T>>(y) == cut.lead;
-    const auto write = [&](T* to) {
+    const unsigned zero = call.zero & static_cast<unsigned>(row);
+    with_bounds([&]<bool all>(std::bool_constant<all>) {
 #pragma unroll
-      for (int k = 0; k < accesses; ++k) {
-        if (!has(k)) continue;
-        const Pack<T, unit> s = load_wide<unit>(staged + k * warp_size * unit);
-        Pack<T, unit> results;
+      for (int from = 0; from < accesses; from += together) {
+        Access s[together];
 #pragma unroll
-        for (int i = 0; i < unit; ++i) {
-          const float z = (convert<float>(s[i]) - scale.center) * scale.rstd + scale.shift;
-          results[i] = convert<T>(z * gamma[k * unit + i] + beta[k * unit + i]);
+        for (int k = 0; k < together; ++k) {
+          s[k] = columns.template load<all>(staged, from + k);
         }
-        store_wide(to + k * warp_size * unit, results);
+#pragma unroll
+        for (int k = 0; k < together; ++k) {
+          auto z = widen_access(s[k]);
+#pragma unroll
+          for (int i = 0; i < unit; ++i) {
+            const int e = (from + k) * unit + i;
+            z[i] = (z[i] - scale.center) * scale.rstd + scale.shift;
+            z[i] = z[i] * gamma.get(e, zero) + beta.get(e, zero);
+          }
+          const Access results = convert<T>(z);
+          if (all || columns.has(from + k)) store_wide(staged + columns.offset(from + k), results);
+        }
       }
-    };
-    alike ? write(staged) : write(y + mine);
+    });
     ptx::fence_async_proxy();
     __syncthreads();  // results are complete; x and the parts have been read
 
-    if (alike && thread == 0) cut.store_middle(y, stage_of(stage));
-    if (alike && warp == 0) cut.store_edge(y, stage_of(stage), lane);
+    T* const y = call.y + place<norm_lines::row_y>(call, row) + begin;
+    if (lead_of<vector_width<T>>(y) == cut.lead) {
+      if (thread == 0) cut.store_middle(y, stage_of(stage));
+      if (warp == 0) cut.store_edge(y, stage_of(stage), lane);
+    } else {
+      // The next row's barrier precedes the reuse of this stage.
+      for (int i = thread; i < length; i += static_cast<int>(blockDim.x)) y[i] = in_stage[i];
+    }
     if (thread == 0) {
       // The previous row's stage is free after its results have been stored.
       ptx::bulk_commit();
@@ -219,10 +334,22 @@ struct RaggedPlan {
   RaggedShape shape{};
   std::size_t shared_bytes = 0;
 };
+/// Returns whether gamma and beta are kept packed, see norm_ragged_rows().
+bool weights_are_packed(const Norm::Args& args) {
+  const auto narrow = [&](const ConstTensorRef& weights) {
+    return weights.data == nullptr || weights.dtype == args.x.dtype;
+  };
+  return size_of(args.x.dtype) == 2 && narrow(args.gamma) && narrow(args.beta);
+}
+int elements_per_thread(const Norm::Args& args) {
+  return weights_are_packed(args) ? ragged_elements<true> : ragged_elements<false>;
+}
+
 RaggedPlan ragged_plan(const Norm::Args& args, const Context& context) {
   RaggedPlan plan;
   const std::int64_t columns = args.columns();
   const auto element = static_cast<std::int64_t>(size_of(args.x.dtype));
+  const std::int64_t longest_part = std::int64_t{ragged_threads} * elements_per_thread(args);
   // 16-bit elements need twice the arithmetic per byte: use two blocks per SM, so that one computes
   // while the other waits for its cluster.
   const std::int64_t preferred = element == 2 ? longest_part / 2 : longest_part;
@@ -232,8 +359,8 @@ RaggedPlan ragged_plan(const Norm::Args& args, const Context& context) {
   // All blocks but a row's last have full packs, so that pairs are not split.
   const std::int64_t part = smaller(round_up(ceil_div(columns, plan.blocks), 8), longest_part);
   plan.shape.part = static_cast<int>(part);
-  plan.threads =
-      static_cast<int>(round_up(ceil_div(part, std::int64_t{ragged_elements}), warp_size));
+  plan.threads = static_cast<int>(
+      round_up(ceil_div(part, std::int64_t{elements_per_thread(args)}), warp_size));
   plan.per_sm = clamped(ragged_threads / plan.threads, 1, 8);
   plan.shape.stage_bytes = static_cast<int>(cut_row_bytes(part, element));
   const auto bytes = static_cast<std::int64_t>(context.info().shared_per_block) / plan.per_sm -
@@ -253,7 +380,7 @@ Support supports(const Norm::Args& args, const Context& context) {
   if (args.residual.data != nullptr) return unsupported("no residual");
   if (const Support rows = require_contiguous_rows(args, context); !rows) return rows;
   if (args.rows() > 0x3fffffff) return unsupported("more than 2^30 rows");
-  if (args.columns() < shortest_ragged_row || args.columns() > ragged_blocks * longest_part) {
+  if (args.columns() < shortest_ragged_row || args.columns() > longest_ragged_row) {
     return unsupported("rows of 1025 to 147456 elements");
   }
   return all_packs_whole(args) ? unsupported("rows must cut packs of 16 bytes") : supported;
@@ -274,17 +401,20 @@ Work work(const Norm::Args& args, const Context& context) {
   return {.blocks = plan.blocks * smaller(clusters, args.rows()),
           .resident = plan.per_sm,
           .rounds = rows,
-          .steps = rows * plan.threads,
+          .steps = rows * plan.threads * elements_per_thread(args) / ragged_elements<false>,
           .path = type_path(args.x.dtype)};
 }
 
 void run(const Norm::Args& args, Context& context) {
   const RaggedPlan plan = ragged_plan(args, context);
   const bool pairs = pairs_are_whole(args);
+  const bool packed = weights_are_packed(args);
   const auto launch_rows_of = [&]<class T>(const NormArguments<T>& call) {
-    void (*kernel)(NormArguments<T>, RaggedShape) = norm_ragged_rows<T, 1>;
+    void (*kernel)(NormArguments<T>, RaggedShape) = norm_ragged_rows<T, 1, false>;
     if constexpr (sizeof(T) == 2) {
-      if (pairs) kernel = norm_ragged_rows<T, 2>;
+      kernel = packed  ? pairs ? norm_ragged_rows<T, 2, true> : norm_ragged_rows<T, 1, true>
+                : pairs ? norm_ragged_rows<T, 2, false>
+                       : norm_ragged_rows<T, 1, false>;
     }
     const std::int64_t clusters = resident_clusters(
         context, kernel, plan.threads, plan.shared_bytes, static_cast<int>(plan.blocks));
