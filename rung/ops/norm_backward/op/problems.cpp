@@ -52,7 +52,8 @@ std::vector<Problem> NormBackward::check_problems(Backend backend) {
          // spans; adjacent rows.
          "bf16 530x7,gamma,weights,stats", "f16 90x3,rms,gamma,weights",
          "f32 26x2049,gamma,weights", "f32 20x300,rms,gamma,weights", "f64 9x2051,gamma,weights",
-         "f64 1x4099,gamma,weights,stats", "f32 9x7x75,axis=0,gamma,weights",
+         "f64 1x4099,gamma,weights,stats", "bf16 19x2053,gamma,weights,stats",
+         "f32 2x16381,gamma,weights", "f32 9x7x75,axis=0,gamma,weights",
          "bf16 40x3x33,axis=1,rms,gamma,weights,stats"});
     problems.insert(problems.end(), rounds.begin(), rounds.end());
     return problems;
