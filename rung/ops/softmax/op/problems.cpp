@@ -94,7 +94,9 @@ std::vector<Problem> Softmax::check_problems(Backend backend) {
   if (backend == Backend::simt) {
     // Few long rows, also adjacent ones, in spans.
     const std::vector<Problem> spans = Problem::parse_all(
-        {"f32 1100x5,axis=0", "bf16 1x3001,log", "f16 900x3,axis=0,log", "bf16 2x2050,out=f32"});
+        {"f32 1100x5,axis=0", "bf16 1x3001,log", "f16 900x3,axis=0,log", "bf16 2x2050,out=f32",
+         // Chunks of contiguous planes, which begin and end within packs.
+         "f32 700x33,axis=0", "f16 3x177x129,axis=1,log", "f32 25x1023,axis=0"});
     problems.insert(problems.end(), spans.begin(), spans.end());
     return problems;
   }
@@ -107,6 +109,7 @@ std::vector<Problem> Softmax::check_problems(Backend backend) {
       "bf16 3x40000",
       "bf16 300x1024",
       "f16 50001x15,axis=0,log",
+      "bf16 5x20001x35,axis=1",
       "bf16 3x200003",
   });
   problems.insert(problems.end(), larger.begin(), larger.end());

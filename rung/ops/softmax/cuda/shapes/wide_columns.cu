@@ -10,7 +10,7 @@
 // Limits   Results of the type of x; rows adjacent in runs whose length and start are multiples of
 //          16 bytes.
 #include "rung/core/bounds.hpp"
-#include "rung/ops/softmax/cuda/detail/registers.hpp"
+#include "rung/ops/softmax/cuda/detail/column_totals.hpp"
 
 namespace rung {
 namespace {
@@ -20,7 +20,7 @@ using namespace softmax_cuda;
 constexpr int columns_block_threads = 1024;
 constexpr int columns_warps = columns_block_threads / warp_size;
 constexpr int max_across = 8;  // threads across the columns of a block
-constexpr int deep = 4;
+constexpr int deep = deep_packs;
 
 template <class T>
 struct ColumnsShared {
@@ -34,13 +34,7 @@ struct ColumnsShared {
 template <class T, class F>
 __device__ __forceinline__ void for_each_deep(const T* x, std::int64_t length, std::int64_t step,
                                               F&& f) {
-  constexpr int width = vector_width<T>;
-  Pack<T, width> infinities;
-#pragma unroll
-  for (int i = 0; i < width; ++i) {
-    infinities[i] = convert<T>(-std::numeric_limits<Accumulator<T>>::infinity());
-  }
-  const PackedWords nothing = words_of<T>(infinities);
+  const PackedWords nothing = empty_pack<T>();
   for (std::int64_t i = threadIdx.y; i < length; i += deep * blockDim.y) {
     PackedWords read[deep];
 #pragma unroll
@@ -87,32 +81,13 @@ __global__ void __launch_bounds__(columns_block_threads)
     const std::int64_t length = column < run ? rows.length : 0;
     const T* x = p.x + rows.template offset<0>(row);
     T* y = p.y + rows.template offset<1>(row);
-    Total<Sum> totals[width];
-#pragma unroll
-    for (int j = 0; j < width; ++j) totals[j] = {no_maximum<Sum>, 0};
-    for_each_deep(x, length, rows.steps[0], [&](const auto& read, std::int64_t) {
-      constexpr int together = std::is_class_v<T> ? 2 : deep;  // limited by registers
-#pragma unroll
-      for (int first = 0; first < deep; first += together) {
-        Pack<Sum, width> wide[together];
-#pragma unroll
-        for (int k = 0; k < together; ++k) wide[k] = widen<Sum, T>(read[first + k]);
-#pragma unroll
-        for (int j = 0; j < width; ++j) {
-          Sum maximum = totals[j].maximum;
-#pragma unroll
-          for (int k = 0; k < together; ++k) maximum = Larger{}(maximum, wide[k][j]);
-          totals[j].sum *= power(totals[j].maximum - maximum);
-          totals[j].maximum = maximum;
-#pragma unroll
-          for (int k = 0; k < together; ++k) totals[j].sum += power(wide[k][j] - maximum);
-        }
-      }
-    });
+    ColumnTotals<T> totals;
+    for_each_deep(x, length, rows.steps[0],
+                  [&](const auto& read, std::int64_t) { totals.add(read, power); });
 #pragma unroll
     for (int j = 0; j < width; ++j) {
-      merge_warp(totals[j], power);
-      if (lane < static_cast<int>(blockDim.x)) memory.of_warp[warp][mine + j] = totals[j];
+      merge_warp(totals.of[j], power);
+      if (lane < static_cast<int>(blockDim.x)) memory.of_warp[warp][mine + j] = totals.of[j];
     }
     __syncthreads();
     for (int c = warp; c < columns; c += columns_warps) {
@@ -120,25 +95,15 @@ __global__ void __launch_bounds__(columns_block_threads)
       if (lane == 0) memory.of_all[c] = all;
     }
     __syncthreads();
-    Sum last[width];
+    ColumnResults<T> results;
 #pragma unroll
-    for (int j = 0; j < width; ++j) {
-      totals[j] = memory.of_all[mine + j];
-      last[j] = p.log ? logarithm(totals[j].sum) : reciprocal(totals[j].sum);
-    }
+    for (int j = 0; j < width; ++j) results.set(j, memory.of_all[mine + j], p.log);
     for_each_deep(x, length, rows.steps[0], [&](const auto& read, std::int64_t i) {
 #pragma unroll
       for (int k = 0; k < deep; ++k) {
         const std::int64_t at = i + k * static_cast<int>(blockDim.y);
         if (at >= length) continue;
-        Pack<Sum, width> wide = widen<Sum, T>(read[k]);
-#pragma unroll
-        for (int j = 0; j < width; ++j) {
-          const Sum difference = wide[j] - totals[j].maximum;
-          wide[j] = p.log ? difference * p.scale - last[j] : power(difference) * last[j];
-        }
-        store_wide_streaming<4>(reinterpret_cast<unsigned*>(y + at * rows.steps[1]),
-                                narrow<T>(wide));
+        store_words_streaming(y + at * rows.steps[1], results.of(read[k], p, power));
       }
     });
   }
