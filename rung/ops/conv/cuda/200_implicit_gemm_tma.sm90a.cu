@@ -20,6 +20,7 @@
 #include "rung/device/ptx/im2col.hpp"
 #include "rung/device/tile/roles.hpp"
 #include "rung/ops/conv/shared/cuda/im2col_tensor.hpp"
+#include "rung/ops/conv/shared/cuda/tile_sums.hpp"
 #include "rung/ops/gemm/shared/cuda/tensor_cost.hpp"
 
 namespace rung {
@@ -30,16 +31,21 @@ using gemm_cuda::TensorJob;
 using gemm_cuda::TensorPlan;
 using gemm_cuda::TensorTile;
 
-// gemm's tiles; their rates are measured with taps that read the same pixels again.
+// gemm's tiles; their rates are measured with taps that read the same pixels again. Tiles of 320
+// and 192 filters leave less padding at other multiples of 64; their rates are interpolated.
 constexpr int tile_pixels = 64 * consumer_groups;
-constexpr TensorTile tiles[] = {{.rows = tile_pixels, .columns = 256, .reach = 0.82},
+constexpr TensorTile tiles[] = {{.rows = tile_pixels, .columns = 320, .reach = 0.83},
+                                {.rows = tile_pixels, .columns = 256, .reach = 0.82},
+                                {.rows = tile_pixels, .columns = 192, .reach = 0.79},
                                 {.rows = tile_pixels, .columns = 128, .reach = 0.74},
                                 {.rows = tile_pixels, .columns = 64, .reach = 0.55}};
 
 template <class T>
 using PixelTile = WgmmaTile<T, tile_pixels, true>;
+/// A TMA box has at most 256 lines: tiles of 320 filters are loaded in two parts.
+constexpr int filter_parts(int filters) { return filters > 256 ? 2 : 1; }
 template <class T, int Filters>
-using FilterTile = WgmmaTile<T, Filters, true>;
+using FilterTile = WgmmaTile<T, Filters, true, filter_parts(Filters)>;
 
 /// Shared memory of a block: up to 192 KiB of stages, and two boxes of y per warp.
 template <int Filters>
@@ -155,7 +161,11 @@ __global__ void __launch_bounds__(role_threads, 1)
         layout.ring.expect(at, TileA::bytes + TileB::bytes);
         ptx::im2col_load(stage.a, job.a, {image, h, w, channel * TileA::depth},
                          {down * conv.between_height, across * conv.between_width}, full);
-        TileB::load(stage.b, job.b, tap, work.column * Filters, channel * TileB::depth, full);
+#pragma unroll
+        for (int filter = 0; filter < Filters; filter += TileB::part_lines) {
+          TileB::load(stage.b + filter * TileB::line, job.b, tap, work.column * Filters + filter,
+                      channel * TileB::depth, full);
+        }
         if (++channel < conv.channel_tiles) continue;
         channel = 0;
         ++tap;
@@ -172,29 +182,27 @@ __global__ void __launch_bounds__(role_threads, 1)
   int turn = 0;
   for (int number = first; number < works; number += blocks) {
     const TileWork work = job.raster.at(number);
-    float sums[Filters / 2];
+    TileSums<Filters> sums;
     const int tile_count = job.tiles_of_slice(work.slice);
     int stage_before = 0;
     for (int tile = 0; tile < tile_count; ++tile, at.advance()) {
       layout.ring.await_full(at);
       const auto& stage = layout.stages[at.stage];
-      ptx::wgmma_fence(sums);
-      wgmma_tile<TileA, TileB>(sums, stage.a, warp / 4 * 64, stage.b, tile > 0);
-      ptx::wgmma_commit();
-      ptx::wgmma_wait<1>(sums);
+      sums.template multiply<TileA, TileB>(stage.a, warp / 4 * 64, stage.b, tile > 0);
+      sums.template wait<1>();
       if (tile > 0 && lane_of_thread() == 0) layout.ring.release(stage_before);
       stage_before = at.stage;
     }
-    ptx::wgmma_wait<0>(sums);
+    sums.template wait<0>();
     if (lane_of_thread() == 0) layout.ring.release(stage_before);
     if (conv.scattered) {
       scatter_strip<Filters>(conv, layout.strips[warp].box[0], work.row * tile_pixels + 16 * warp,
-                             work.column * Filters, [&](int i) { return sums[i]; });
+                             work.column * Filters, [&](int i) { return sums(i); });
       continue;
     }
     gemm_cuda::write_strip<Filters, T>(job, layout.strips[warp], turn, work.slice,
                                        work.row * tile_pixels + 16 * warp, work.column * Filters,
-                                       [&](int i) { return sums[i]; });
+                                       [&](int i) { return sums(i); });
   }
   if (threadIdx.x % 32 == 0) StripBoxes::drain();
 }
@@ -399,7 +407,9 @@ void conv_cuda::run_im2col_tma(const Conv::Args& args, Context& context, void* p
           if (tiles[plan.tile].columns != Filters) return;
           launch_group<T, Filters>(args, context, group, slices, finish, partial);
         };
+        with_filters.template operator()<320>();
         with_filters.template operator()<256>();
+        with_filters.template operator()<192>();
         with_filters.template operator()<128>();
         with_filters.template operator()<64>();
       });

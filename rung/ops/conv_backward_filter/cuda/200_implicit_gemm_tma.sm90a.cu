@@ -18,6 +18,7 @@
 #include "rung/device/collectives.hpp"
 #include "rung/device/tile/roles.hpp"
 #include "rung/ops/conv/shared/cuda/im2col_tensor.hpp"
+#include "rung/ops/conv/shared/cuda/tile_sums.hpp"
 #include "rung/ops/conv_backward_filter/cuda/detail/im2col_gradient.hpp"
 #include "rung/ops/gemm/shared/cuda/tensor_cost.hpp"
 
@@ -30,7 +31,10 @@ using gemm_cuda::TensorPlan;
 using gemm_cuda::TensorTile;
 
 constexpr int tile_filters = 64 * consumer_groups;
-constexpr TensorTile tiles[] = {{.rows = tile_filters, .columns = 256, .reach = 0.8},
+// Tiles of 320 and 192 channels leave less padding; their rates are interpolated.
+constexpr TensorTile tiles[] = {{.rows = tile_filters, .columns = 320, .reach = 0.81},
+                                {.rows = tile_filters, .columns = 256, .reach = 0.8},
+                                {.rows = tile_filters, .columns = 192, .reach = 0.77},
                                 {.rows = tile_filters, .columns = 128, .reach = 0.72},
                                 {.rows = tile_filters, .columns = 64, .reach = 0.5}};
 
@@ -111,25 +115,23 @@ __global__ void __launch_bounds__(role_threads, 1)
   int turn = 0;
   for (int number = first; number < works; number += blocks) {
     const TileWork work = job.raster.at(number);
-    float sums[Channels / 2];
+    TileSums<Channels> sums;
     const int tile_count = job.tiles_of_slice(work.slice);
     int stage_before = 0;
     for (int tile = 0; tile < tile_count; ++tile, at.advance()) {
       layout.ring.await_full(at);
       const auto& stage = layout.stages[at.stage];
-      ptx::wgmma_fence(sums);
-      wgmma_tile<TileA, TileB>(sums, stage.a, warp / 4 * 64, stage.b, tile > 0);
-      ptx::wgmma_commit();
-      ptx::wgmma_wait<1>(sums);
+      sums.template multiply<TileA, TileB>(stage.a, warp / 4 * 64, stage.b, tile > 0);
+      sums.template wait<1>();
       if (tile > 0 && lane_of_thread() == 0) layout.ring.release(stage_before);
       stage_before = at.stage;
     }
-    ptx::wgmma_wait<0>(sums);
+    sums.template wait<0>();
     if (lane_of_thread() == 0) layout.ring.release(stage_before);
     gemm_cuda::write_strip<Channels, T>(job, layout.strips[warp], turn,
                                         work.slice * job.raster.batch + work.batch,
                                         work.row * tile_filters + 16 * warp, work.column * Channels,
-                                        [&](int i) { return sums[i]; });
+                                        [&](int i) { return sums(i); });
   }
   if (threadIdx.x % 32 == 0) StripBoxes::drain();
 }
@@ -315,7 +317,9 @@ void conv_cuda::run_gradient_tma(const ConvBackwardFilter::Args& args, Context& 
           if (tiles[plan.tile].columns != Channels) return;
           launch_group<T, Channels>(args, context, group, plan.slices, finish, partial);
         };
+        with_channels.template operator()<320>();
         with_channels.template operator()<256>();
+        with_channels.template operator()<192>();
         with_channels.template operator()<128>();
         with_channels.template operator()<64>();
       });
