@@ -101,6 +101,9 @@ std::vector<Problem> Conv::check_problems(Backend backend) {
       "f32 1x37x6x7,k=3,s=2,p=1,g=37,nhwc,bias",             //
       "f32 2x3x21x10,k=7,p=3,g=3,bias",                      // filters of 7 x 7
       "bf16 2x16x13x9,k=7,s=2,p=3,g=16,nhwc",                //
+      "bf16 2x20x13x11,k=7,p=3,g=20,nhwc,bias",              // words of channels
+      "f16 1x70x9x6,k=5,p=2,g=70,nhwc",                      // more words than a block has
+      "f16 2x3x11x10,k=5,p=9,g=3",                           // rows entirely in the padding
       "f32 1x5x8x8,out=10,k=5,p=2,g=5,relu",                 // two filters per channel
       "f32 1x12x6x8,out=20,k=3,p=1,g=4",                     // groups
       "f32 1x12x6x8,out=8,k=3,p=1,g=2,nhwc,sigmoid",         //

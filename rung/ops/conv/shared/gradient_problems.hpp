@@ -52,6 +52,10 @@ inline std::vector<Problem> check_problems(Backend backend) {
       "f32 3x3x25x10,k=5,p=2,g=3",                         //
       "f16 2x40x9x7,k=3,s=2,p=1,g=40,nhwc",                //
       "f32 3x5x37x11,k=7,p=3,g=5",                         // filters of 7 x 7
+      "bf16 2x20x13x11,k=7,p=3,g=20,nhwc",                 // words of channels
+      "f16 1x70x9x6,k=5,p=2,g=70,nhwc",                    // more words than a block has
+      "f16 2x3x11x10,k=5,p=9,g=3",                         // rows entirely in the padding
+      "bf16 2x8x5x5,k=7,p=3,g=8,nhwc",                     // images smaller than the filter
       "f16 2x40x17x9,k=7,s=2,p=3,g=40,nhwc",               //
       "f16 1x24x9x70,k=7,p=4,g=24",                        //
       "f32 2x6x15x13,k=7,d=2,p=6,g=6",                     // dilated

@@ -25,6 +25,29 @@ TEST(ConvSimt, EveryTileOfTheAsynchronousProductIsRight) {
   }
 }
 
+// 132 tiles of pixels: a tile with as many filters as the layer takes one wave.
+TEST(ConvSimt, WideTilesOfTensorCoresAreRight) {
+  constexpr std::int64_t pixels = 132 * 128 - 5;
+  constexpr std::int64_t channels = 8;
+  Context context = Context::simt();
+  Context host = Context::cpu();
+  for (const std::int64_t filters : {320, 192}) {
+    const auto halves = [](const std::vector<float>& values) {
+      return std::vector<bf16>(values.begin(), values.end());
+    };
+    const auto x = halves(whole_values(pixels * channels, 37));
+    const auto w = halves(whole_values(filters * channels, 38));
+    const auto y_of = [&](Context& on, std::string_view rung) {
+      std::vector<bf16> y(static_cast<std::size_t>(pixels * filters));
+      conv(on, ConstTensorRef(x.data(), {1, 1, pixels, channels}),
+           ConstTensorRef(w.data(), {filters, 1, 1, channels}),
+           TensorRef(y.data(), {1, 1, pixels, filters}), {.channels_last = true}, {rung});
+      return std::vector<float>(y.begin(), y.end());
+    };
+    EXPECT_EQ(y_of(context, "implicit_gemm_tma"), y_of(host, "")) << filters;
+  }
+}
+
 // Few tiles of many terms: blocks split the terms. Sums of small integers are exact in any order.
 TEST(ConvSimt, BlocksShareTheTermsOfSmallLayers) {
   Context context = Context::simt();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "rung/ops/conv/shared/test/conv_test.hpp"
 
@@ -90,6 +91,35 @@ TEST_P(ConvBackwardFilterOn, ImagesAddUp) {
   }
   on_every_rung(layer, x, dy,
                 [&](const auto& dw, const std::string& name) { EXPECT_EQ(dw, wanted) << name; });
+}
+
+// With padding, taps at the filter's edge do not read all pixels.
+TEST_P(ConvBackwardFilterOn, ANaNReachesTheTapsThatReadItAndNoOthers) {
+  for (const std::int64_t kernel : {3, 5, 7}) {
+    const Layer layer{.images = 1,
+                      .channels = 3,
+                      .height = 9,
+                      .width = 7,
+                      .filters = 3,
+                      .kernel = kernel,
+                      .padding = static_cast<int>(kernel / 2),
+                      .groups = 3};
+    constexpr std::int64_t row = 1;
+    constexpr std::int64_t column = 5;
+    auto x = whole_values(layer.x().product(), 9);
+    const auto dy = whole_values(layer.y().product(), 10);
+    x[static_cast<std::size_t>((layer.height + row) * layer.width + column)] =
+        std::numeric_limits<float>::quiet_NaN();
+    on_every_rung(layer, x, dy, [&](const auto& dw, const std::string& name) {
+      for (std::int64_t i = 0; i < layer.w().product(); ++i) {
+        const std::int64_t h = row + layer.padding - i / kernel % kernel;  // of dy
+        const std::int64_t w = column + layer.padding - i % kernel;
+        const bool reads =
+            i / (kernel * kernel) == 1 && h >= 0 && h < layer.height && w >= 0 && w < layer.width;
+        ASSERT_EQ(std::isnan(dw[static_cast<std::size_t>(i)]), reads) << name << ' ' << i;
+      }
+    });
+  }
 }
 
 TEST_P(ConvBackwardFilterOn, WithoutImagesItIsZero) {
