@@ -21,6 +21,13 @@ typedef struct rung_attention_options {
   const rung_tensor* key_lengths; /* B, i32: how many keys each batch element has */
   const rung_tensor* lse;         /* B x H x Sq: written, log sum exp of the scores */
   const char* rung;               /* one rung by name; NULL: the best */
+  double soft_cap;                /* scores become soft_cap tanh(score / soft_cap); 0: none */
+  const rung_tensor* query_offsets; /* B + 1, i32: q and o are packed, 1 x H x T x D */
+  const rung_tensor* key_offsets;   /* B + 1, i32: k and v are packed, 1 x Hk x Tk x D */
+  const rung_tensor* page_table;    /* B x P, i32: k and v are N x Hk x page x D */
+  const rung_tensor* slopes;        /* H: of ALiBi */
+  const rung_tensor* bias;          /* B x H x Sq x Sk: added to the scores */
+  const rung_tensor* sinks;         /* H: a score without a value */
 } rung_attention_options;
 
 /* Sets options of `size` bytes, sizeof(rung_attention_options), to defaults: all 0. */

@@ -19,12 +19,12 @@ namespace rung {
 namespace {
 using namespace attention_cpu;
 
-/// Replaces a row of scores by its softmax; returns the log of the sum of their exponentials. A row
-/// of -infinity gets zeros, where the definition gives NaN.
+/// Replaces a row of scores by its softmax, with the sink as one more score; returns the log of the
+/// sum of the exponentials. A row of -infinity gets zeros, where the definition gives NaN.
 template <class Sum>
-Sum softmax_row(Sum* row, std::int64_t count) {
+Sum softmax_row(Sum* row, std::int64_t count, Sum sink) {
   constexpr Sum infinity = std::numeric_limits<Sum>::infinity();
-  Sum maximum = -infinity;
+  Sum maximum = sink;
   // Written so that a NaN, once found, stays.
   for (std::int64_t j = 0; j < count; ++j) {
     if (row[j] > maximum || std::isnan(row[j])) maximum = row[j];
@@ -33,7 +33,7 @@ Sum softmax_row(Sum* row, std::int64_t count) {
     std::fill_n(row, count, Sum{0});
     return -infinity;
   }
-  Sum sum = 0;
+  Sum sum = std::exp(sink - maximum);
   for (std::int64_t j = 0; j < count; ++j) sum += row[j] = std::exp(row[j] - maximum);
   for (std::int64_t j = 0; j < count; ++j) row[j] /= sum;
   return maximum + std::log(sum);
@@ -44,25 +44,28 @@ void attend(const Heads<T>& p, std::int64_t b, std::int64_t h, typename Heads<T>
   using Sum = typename Heads<T>::Sum;
   const std::int64_t g = h / p.group;
   const auto mask = p.mask(b);
-  for (std::int64_t i = 0; i < p.queries; ++i) {
+  const View<const T, 2> queries = p.q_of(b).at(h);
+  const View<T, 2> results = p.o_of(b).at(h);
+  for (std::int64_t i = 0; i < mask.queries; ++i) {
     for (std::int64_t j = mask.first_key(i); j < mask.end_key(i); ++j) {
+      const View<const T, 1> key = p.key(b, g, j);
       Sum sum = 0;
-      for (std::int64_t d = 0; d < p.width; ++d) {
-        sum += static_cast<Sum>(p.q(b, h, i, d)) * static_cast<Sum>(p.k(b, g, j, d));
+      for (std::int64_t d = 0; d < p.width(); ++d) {
+        sum += static_cast<Sum>(queries(i, d)) * static_cast<Sum>(key(d));
       }
-      scores[i * p.keys + j] = p.scale * sum;
+      scores[i * p.keys() + j] = p.rule(sum, b, h, i, j, mask.diagonal(i));
     }
   }
-  for (std::int64_t i = 0; i < p.queries; ++i) {
+  for (std::int64_t i = 0; i < mask.queries; ++i) {
     const std::int64_t first = mask.first_key(i);
     const std::int64_t end = mask.end_key(i);
-    p.write_lse(b, h, i, softmax_row(scores + i * p.keys + first, end - first));
-    for (std::int64_t c = 0; c < p.value_width; ++c) {
+    p.write_lse(b, h, i, softmax_row(scores + i * p.keys() + first, end - first, sink_of(p, h)));
+    for (std::int64_t c = 0; c < p.value_width(); ++c) {
       Sum sum = 0;
       for (std::int64_t j = first; j < end; ++j) {
-        sum += scores[i * p.keys + j] * static_cast<Sum>(p.v(b, g, j, c));
+        sum += scores[i * p.keys() + j] * static_cast<Sum>(p.value(b, g, j)(c));
       }
-      p.o(b, h, i, c) = static_cast<T>(sum);
+      results(i, c) = static_cast<T>(sum);
     }
   }
 }
@@ -75,10 +78,10 @@ Support supports(const Attention::Args& args, const Context&) {
 void run(const Attention::Args& args, Context& context) {
   with_heads(args, [&]<class T>(const Heads<T>& p) {
     using Sum = typename Heads<T>::Sum;
-    const auto bytes = static_cast<std::size_t>(p.queries * p.keys) * sizeof(Sum);
+    const auto bytes = static_cast<std::size_t>(p.queries() * p.keys()) * sizeof(Sum);
     auto* scores = static_cast<Sum*>(context.workspace(bytes));
-    for (std::int64_t b = 0; b < p.batch; ++b) {
-      for (std::int64_t h = 0; h < p.heads; ++h) attend(p, b, h, scores);
+    for (std::int64_t b = 0; b < p.batch(); ++b) {
+      for (std::int64_t h = 0; h < p.heads(); ++h) attend(p, b, h, scores);
     }
   });
 }

@@ -39,25 +39,29 @@ void add_tile(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t i,
               std::int64_t end, Running<typename Heads<T>::Sum>& running) {
   using Sum = typename Heads<T>::Sum;
   const std::int64_t g = h / p.group;
+  const View<const T, 1> query = p.q_of(b).at(h).at(i);
+  const std::int64_t diagonal = p.mask(b).diagonal(i);
   Sum weight[key_tile];
   Sum maximum = running.maximum;
   for (std::int64_t j = first; j < end; ++j) {
+    const View<const T, 1> key = p.key(b, g, j);
     Sum sum = 0;
-    for (std::int64_t d = 0; d < p.width; ++d) {
-      sum += static_cast<Sum>(p.q(b, h, i, d)) * static_cast<Sum>(p.k(b, g, j, d));
+    for (std::int64_t d = 0; d < p.width(); ++d) {
+      sum += static_cast<Sum>(query(d)) * static_cast<Sum>(key(d));
     }
-    weight[j - first] = p.scale * sum;
+    weight[j - first] = p.rule(sum, b, h, i, j, diagonal);
     maximum = std::fmax(maximum, weight[j - first]);  // drops a NaN; the sum keeps it
   }
   const Sum rescale = std::exp(running.maximum - maximum);
   running.maximum = maximum;
   running.sum *= rescale;
-  for (std::int64_t c = 0; c < p.value_width; ++c) running.weighted[c] *= rescale;
+  for (std::int64_t c = 0; c < p.value_width(); ++c) running.weighted[c] *= rescale;
   for (std::int64_t j = first; j < end; ++j) {
     const Sum w = std::exp(weight[j - first] - maximum);
     running.sum += w;
-    for (std::int64_t c = 0; c < p.value_width; ++c) {
-      running.weighted[c] += w * static_cast<Sum>(p.v(b, g, j, c));
+    const View<const T, 1> value = p.value(b, g, j);
+    for (std::int64_t c = 0; c < p.value_width(); ++c) {
+      running.weighted[c] += w * static_cast<Sum>(value(c));
     }
   }
 }
@@ -66,14 +70,14 @@ template <class T>
 void attend(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t first_query,
             typename Heads<T>::Sum* scratch) {
   using Sum = typename Heads<T>::Sum;
-  const std::int64_t count = std::min(query_tile, p.queries - first_query);
+  const auto mask = p.mask(b);
+  const std::int64_t count = std::min(query_tile, mask.queries - first_query);
   Running<Sum> running[query_tile];
   for (std::int64_t i = 0; i < count; ++i) {
     // Finite, so that a score of -infinity minus it is -infinity, not NaN.
-    running[i] = {std::numeric_limits<Sum>::lowest(), 0, scratch + i * p.value_width};
-    std::fill_n(running[i].weighted, p.value_width, Sum{0});
+    running[i] = {std::numeric_limits<Sum>::lowest(), 0, scratch + i * p.value_width()};
+    std::fill_n(running[i].weighted, p.value_width(), Sum{0});
   }
-  const auto mask = p.mask(b);
   const std::int64_t end_of_last = mask.end_key(first_query + count - 1);
   for (std::int64_t tile = mask.first_key(first_query); tile < end_of_last; tile += key_tile) {
     for (std::int64_t i = first_query; i < first_query + count; ++i) {
@@ -83,10 +87,18 @@ void attend(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t firs
     }
   }
   for (std::int64_t i = 0; i < count; ++i) {
-    const auto& [maximum, sum, weighted] = running[i];
+    auto& [maximum, sum, weighted] = running[i];
+    if (const Sum sink = sink_of(p, h); sink > -std::numeric_limits<Sum>::infinity()) {
+      const Sum greatest = std::fmax(maximum, sink);
+      const Sum rescale = std::exp(maximum - greatest);
+      sum = sum * rescale + std::exp(sink - greatest);
+      for (std::int64_t c = 0; c < p.value_width(); ++c) weighted[c] *= rescale;
+      maximum = greatest;
+    }
     const Sum divisor = divisor_of(sum);
-    for (std::int64_t c = 0; c < p.value_width; ++c) {
-      p.o(b, h, first_query + i, c) = static_cast<T>(weighted[c] / divisor);
+    const View<T, 1> result = p.o_of(b).at(h).at(first_query + i);
+    for (std::int64_t c = 0; c < p.value_width(); ++c) {
+      result(c) = static_cast<T>(weighted[c] / divisor);
     }
     p.write_lse(b, h, first_query + i,
                 sum == 0 ? -std::numeric_limits<Sum>::infinity() : maximum + std::log(sum));
@@ -102,11 +114,12 @@ Work work(const Attention::Args& args, const Context&) {
 void run(const Attention::Args& args, Context& context) {
   with_heads(args, [&]<class T>(const Heads<T>& p) {
     using Sum = typename Heads<T>::Sum;
-    const auto elements = static_cast<std::size_t>(query_tile * p.value_width);
+    const auto elements = static_cast<std::size_t>(query_tile * p.value_width());
     auto* scratch = static_cast<Sum*>(context.workspace(elements * sizeof(Sum)));
-    for (std::int64_t b = 0; b < p.batch; ++b) {
-      for (std::int64_t h = 0; h < p.heads; ++h) {
-        for (std::int64_t i = 0; i < p.queries; i += query_tile) attend(p, b, h, i, scratch);
+    for (std::int64_t b = 0; b < p.batch(); ++b) {
+      for (std::int64_t h = 0; h < p.heads(); ++h) {
+        for (std::int64_t i = 0; i < p.mask(b).queries; i += query_tile)
+          attend(p, b, h, i, scratch);
       }
     }
   });

@@ -182,8 +182,8 @@ template <class T>
 void attend(const Attention::Args& args, const RowKeyBlock& block, void* memory) {
   using Sum = Accumulator<T>;
   constexpr Sum infinity = std::numeric_limits<Sum>::infinity();
-  const Heads<T> p(args);
-  const Scratch<Sum> s(p.width, p.value_width, static_cast<Sum*>(memory));
+  const Heads<T> p = attention_heads<T>(args);
+  const Scratch<Sum> s(p.width(), p.value_width(), static_cast<Sum*>(memory));
   const std::int64_t vector = lanes<Sum>();
   // Few rows use one vector per key of scores, more rows full register tiles.
   const bool narrow = block.rows <= vector;
@@ -202,10 +202,10 @@ void attend(const Attention::Args& args, const RowKeyBlock& block, void* memory)
     end[r] = std::min(mask.end_key(query_of(r)), block.last_key);
     queries[r] = &p.q(block.b, head_of(r), query_of(r), 0);
   }
-  if (block.rows < rows) std::fill_n(s.q, p.width * q_pitch, Sum{0});
+  if (block.rows < rows) std::fill_n(s.q, p.width() * q_pitch, Sum{0});
   // Fold log2(e) into the scale: the softmax uses powers of 2.
-  const Sum factor = p.scale * log2_e<Sum>;
-  for (std::int64_t i = 0; i < p.width; ++i) {
+  const Sum factor = p.rule.scale * log2_e<Sum>;
+  for (std::int64_t i = 0; i < p.width(); ++i) {
     Sum* const to = s.q + i * q_pitch;
     for (std::int64_t r = 0; r < block.rows; ++r) {
       to[r] = factor * static_cast<Sum>(queries[r][i * p.q.strides[3]]);
@@ -222,19 +222,20 @@ void attend(const Attention::Args& args, const RowKeyBlock& block, void* memory)
     const std::int64_t step = narrow ? 2 * tile_rows : tile_rows;
     const std::int64_t padded = round_up(keys, step);
     copy_rows(&p.k(block.b, block.g, first, 0), p.k.strides[2], p.k.strides[3], keys, padded,
-              p.width, s.k, p.width);
+              p.width(), s.k, p.width());
     copy_rows(&p.v(block.b, block.g, first, 0), p.v.strides[2], p.v.strides[3], keys, keys,
-              p.value_width, s.v, s.value_pitch);
+              p.value_width(), s.v, s.value_pitch);
     std::fill_n(s.weight, padded * block_rows, Sum{0});
     for (std::int64_t j = 0; j < keys; j += step) {
-      const Sum* const k = s.k + j * p.width;
+      const Sum* const k = s.k + j * p.width();
       Sum* const scores = s.weight + j * block_rows;
       if (narrow) {
-        multiply_add<2 * tile_rows, 1>(k, p.width, 1, s.q, q_pitch, p.width, scores, block_rows);
+        multiply_add<2 * tile_rows, 1>(k, p.width(), 1, s.q, q_pitch, p.width(), scores,
+                                       block_rows);
       }
       for (std::int64_t r = 0; r < rows && !narrow; r += tile_vectors * vector) {
-        multiply_add<tile_rows, tile_vectors>(k, p.width, 1, s.q + r, q_pitch, p.width, scores + r,
-                                              block_rows);
+        multiply_add<tile_rows, tile_vectors>(k, p.width(), 1, s.q + r, q_pitch, p.width(),
+                                              scores + r, block_rows);
       }
     }
     // The first row sees the fewest keys at the end of the tile, the last row at its beginning.
@@ -275,14 +276,14 @@ void attend(const Attention::Args& args, const RowKeyBlock& block, void* memory)
     const Sum sum = s.sum[r];
     const Sum* const o = s.o + r * s.value_pitch;
     if (block.partial != nullptr) {
-      auto* const partial = static_cast<Sum*>(block.partial) + r * (p.value_width + 2);
-      std::copy_n(o, p.value_width, partial);
-      partial[p.value_width] = s.maximum[r];
-      partial[p.value_width + 1] = sum;
+      auto* const partial = static_cast<Sum*>(block.partial) + r * (p.value_width() + 2);
+      std::copy_n(o, p.value_width(), partial);
+      partial[p.value_width()] = s.maximum[r];
+      partial[p.value_width() + 1] = sum;
       continue;
     }
     const Sum divisor = divisor_of(sum);
-    for (std::int64_t c = 0; c < p.value_width; ++c) {
+    for (std::int64_t c = 0; c < p.value_width(); ++c) {
       p.o(block.b, head_of(r), query_of(r), c) = static_cast<T>(o[c] / divisor);
     }
     p.write_lse(block.b, head_of(r), query_of(r),
@@ -348,9 +349,15 @@ void run(const Attention::Args& args, Context& context) {
   }
 }
 
+Support supports(const Attention::Args& args, const Context&) { return require_basic(args); }
+
 // Not a candidate: `threads` with one thread runs the same code.
-const Rung<Attention> self{
-    {.name = "simd", .step = 30, .after = "online_tiled", .teaching = true, .run = run}};
+const Rung<Attention> self{{.name = "simd",
+                            .step = 30,
+                            .after = "online_tiled",
+                            .teaching = true,
+                            .supports = supports,
+                            .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -62,7 +62,7 @@ template <class T>
 void combine(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t i,
              const typename Heads<T>::Sum* parts, std::int64_t pitch, std::int64_t splits) {
   using Sum = typename Heads<T>::Sum;
-  const std::int64_t width = p.value_width;
+  const std::int64_t width = p.value_width();
   Sum maximum = std::numeric_limits<Sum>::lowest();
   for (std::int64_t split = 0; split < splits; ++split) {
     maximum = std::fmax(maximum, parts[split * pitch + width]);
@@ -161,16 +161,22 @@ void run(const Attention::Args& args, Context& context) {
         const std::int64_t block = head * plan.row_blocks + row / block_rows;
         const auto* const first =
             reinterpret_cast<const Sum*>(parts + block * plan.splits * part_bytes) +
-            row % block_rows * (p.value_width + 2);
+            row % block_rows * (p.value_width() + 2);
         combine(p, b, g * p.group + row % p.group, row / p.group, first,
-                block_rows * (p.value_width + 2), plan.splits);
+                block_rows * (p.value_width() + 2), plan.splits);
       }
     });
   });
 }
 
-const Rung<Attention> self{
-    {.name = "threads", .step = 40, .after = "simd", .work = work, .run = run}};
+Support supports(const Attention::Args& args, const Context&) { return require_basic(args); }
+
+const Rung<Attention> self{{.name = "threads",
+                            .step = 40,
+                            .after = "simd",
+                            .supports = supports,
+                            .work = work,
+                            .run = run}};
 
 }  // namespace
 }  // namespace rung

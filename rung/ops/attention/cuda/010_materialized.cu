@@ -20,7 +20,7 @@ using namespace attention_cuda;
 
 constexpr int threads = 256;
 
-/// Writes scale q k^T to scores (batch x heads x queries x keys); one thread per score.
+/// Writes the scores (batch x heads x queries x keys); one thread per score.
 __global__ void attention_scores(Heads<float> p, View<float, 4> scores) {
   const std::int64_t at = std::int64_t{blockIdx.x} * threads + threadIdx.x;
   if (at >= scores.size()) return;
@@ -28,10 +28,13 @@ __global__ void attention_scores(Heads<float> p, View<float, 4> scores) {
   const std::int64_t i = at / p.keys() % p.queries();
   const std::int64_t h = at / p.keys() / p.queries() % p.heads();
   const std::int64_t b = at / p.keys() / p.queries() / p.heads();
-  if (!p.mask(b).sees(i, j)) return;
+  const auto mask = p.mask(b);
+  if (i >= mask.queries || !mask.sees(i, j)) return;
+  const View<const float, 1> query = p.q_of(b).at(h).at(i);
+  const View<const float, 1> key = p.key(b, h / p.group, j);
   float sum = 0;
-  for (std::int64_t d = 0; d < p.width(); ++d) sum += p.q(b, h, i, d) * p.k(b, h / p.group, j, d);
-  scores(b, h, i, j) = p.scale * sum;
+  for (std::int64_t d = 0; d < p.width(); ++d) sum += query(d) * key(d);
+  scores(b, h, i, j) = p.rule(sum, b, h, i, j, mask.diagonal(i));
 }
 
 /// Replaces the scores of each row by their softmax and writes lse; one thread per row.
@@ -40,7 +43,7 @@ __global__ void attention_softmax(Heads<float> p, View<float, 4> scores) {
   const std::int64_t i = at % p.queries();
   const std::int64_t h = at / p.queries() % p.heads();
   const std::int64_t b = at / p.queries() / p.heads();
-  if (b >= p.batch()) return;
+  if (b >= p.batch() || i >= p.mask(b).queries) return;
   const std::int64_t first = p.mask(b).first_key(i);
   const std::int64_t end = p.mask(b).end_key(i);
   float* const row = end == 0 ? nullptr : &scores(b, h, i, 0);
@@ -48,23 +51,25 @@ __global__ void attention_softmax(Heads<float> p, View<float, 4> scores) {
   for (std::int64_t j = first; j < end; ++j) maximum = fmaxf(maximum, row[j]);
   float sum = 0;
   for (std::int64_t j = first; j < end; ++j) sum += row[j] = power(row[j] - maximum);
-  for (std::int64_t j = first; j < end; ++j) row[j] *= reciprocal(sum);
+  const float factor = add_sink(p, h, maximum, sum);
+  for (std::int64_t j = first; j < end; ++j) row[j] *= factor * reciprocal(sum);
   p.write_lse(b, h, i, log_sum(maximum, sum));
 }
 
 __global__ void attention_weighted_values(Heads<float> p, View<const float, 4> weights) {
   const std::int64_t at = std::int64_t{blockIdx.x} * threads + threadIdx.x;
-  if (at >= p.o.size()) return;
+  if (at >= p.batch() * p.heads() * p.queries() * p.value_width()) return;
   const std::int64_t c = at % p.value_width();
   const std::int64_t i = at / p.value_width() % p.queries();
   const std::int64_t h = at / p.value_width() / p.queries() % p.heads();
   const std::int64_t b = at / p.value_width() / p.queries() / p.heads();
-  float sum = 0;
   const auto mask = p.mask(b);
+  if (i >= mask.queries) return;
+  float sum = 0;
   for (std::int64_t j = mask.first_key(i); j < mask.end_key(i); ++j) {
-    sum += weights(b, h, i, j) * p.v(b, h / p.group, j, c);
+    sum += weights(b, h, i, j) * p.value(b, h / p.group, j)(c);
   }
-  p.o(b, h, i, c) = sum;
+  p.o_of(b).at(h).at(i)(c) = sum;
 }
 
 double score_bytes(const Attention::Args& args) {
@@ -82,13 +87,13 @@ void run(const Attention::Args& args, Context& context) {
   auto* memory =
       static_cast<float*>(context.workspace(static_cast<std::size_t>(score_bytes(args))));
   const View<float, 4> scores = TensorRef(memory, shape, context.device()).view<float, 4>();
-  const Heads<float> p = heads_of<float>(args);
+  const Heads<float> p = attention_heads<float>(args);
   const std::int64_t rows = args.batch() * args.heads() * args.queries();
   launch(context, {.grid = ceil_div(scores.size(), threads), .block = threads}, attention_scores, p,
          scores);
   launch(context, {.grid = ceil_div(rows, threads), .block = threads}, attention_softmax, p,
          scores);
-  launch(context, {.grid = ceil_div(args.o.size(), threads), .block = threads},
+  launch(context, {.grid = ceil_div(rows * args.value_width(), threads), .block = threads},
          attention_weighted_values, p, scores);
 }
 

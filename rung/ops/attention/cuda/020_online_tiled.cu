@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(rows) attention_online_tiled(Heads<float> p) {
   float weighted[max_width];
 #pragma unroll
   for (int d = 0; d < max_width; ++d) {
-    q[d] = exists && d < p.width() ? p.scale * p.q(b, h, i, d) : 0.0F;
+    q[d] = exists && d < p.width() ? p.rule.scale * p.q(b, h, i, d) : 0.0F;
     weighted[d] = 0;
   }
   float maximum = no_maximum<float>;
@@ -104,6 +104,7 @@ Support supports(const Attention::Args& args, const Context& context) {
       ceil_div(args.queries(), rows) > 0x7fffffff) {
     return unsupported("up to 65535 heads and batch elements");
   }
+  if (const Support basic = require_basic(args); !basic) return basic;
   return require_f32(args, context);
 }
 
@@ -112,7 +113,7 @@ void run(const Attention::Args& args, Context& context) {
          {.grid = {ceil_div(args.queries(), rows), args.heads(), args.batch()},
           .block = rows,
           .shared_bytes = sizeof(Tiles)},
-         attention_online_tiled, heads_of<float>(args));
+         attention_online_tiled, attention_heads<float>(args));
 }
 
 const Rung<Attention> self{{.name = "online_tiled",

@@ -190,7 +190,7 @@ __global__ void __launch_bounds__(threads) attention_warp_tiled(Heads<T> p, std:
         for (int c = 0; c < patch; ++c) {
           Sum& score = scores[r][c];
           const std::int64_t key = first + column + c;
-          score = key >= first_key[r] && key < end_key[r] ? p.scale * score
+          score = key >= first_key[r] && key < end_key[r] ? p.rule.scale * score
                                                           : -std::numeric_limits<Sum>::infinity();
           larger = greater(larger, score);
         }
@@ -233,6 +233,8 @@ __global__ void __launch_bounds__(threads) attention_warp_tiled(Heads<T> p, std:
   }
 }
 
+Support supports(const Attention::Args& args, const Context&) { return require_basic(args); }
+
 Work work(const Attention::Args& args, const Context&) {
   // Each block handles one piece of V's columns and computes the scores of all keys for it.
   const auto width = static_cast<int>(args.width() + piece) / 2;
@@ -253,7 +255,7 @@ void run(const Attention::Args& args, Context& context) {
            {.grid = smaller(items, max_blocks),
             .block = threads,
             .shared_bytes = sizeof(Tiles<Accumulator<T>>)},
-           attention_warp_tiled<T>, heads_of<T>(args), items);
+           attention_warp_tiled<T>, attention_heads<T>(args), items);
   });
 }
 
@@ -261,6 +263,7 @@ const Rung<Attention> self{{.name = "warp_tiled",
                             .step = 30,
                             .after = "online_tiled",
                             .backend = device_backend,
+                            .supports = supports,
                             .work = work,
                             .run = run}};
 

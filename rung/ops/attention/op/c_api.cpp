@@ -13,7 +13,13 @@ using Cpp = rung::AttentionOptions;
 constexpr auto table = options_table<C, Cpp>(
     "rung_attention_options", field("scale", &C::scale, &Cpp::scale),
     field("causal", &C::causal, &Cpp::causal), field("window", &C::window, &Cpp::window),
-    field("key_lengths", &C::key_lengths, &Cpp::key_lengths), field("lse", &C::lse, &Cpp::lse));
+    field("soft_cap", &C::soft_cap, &Cpp::soft_cap),
+    field("key_lengths", &C::key_lengths, &Cpp::key_lengths),
+    field("query_offsets", &C::query_offsets, &Cpp::query_offsets),
+    field("key_offsets", &C::key_offsets, &Cpp::key_offsets),
+    field("page_table", &C::page_table, &Cpp::page_table),
+    field("slopes", &C::slopes, &Cpp::slopes), field("bias", &C::bias, &Cpp::bias),
+    field("sinks", &C::sinks, &Cpp::sinks), field("lse", &C::lse, &Cpp::lse));
 
 }  // namespace
 

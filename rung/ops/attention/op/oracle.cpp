@@ -7,10 +7,11 @@
 #include <type_traits>
 #include <vector>
 
+#include "rung/core/bounds.hpp"
 #include "rung/core/rounding.hpp"
 #include "rung/harness/inputs.hpp"
 #include "rung/ops/attention/op/attention.hpp"
-#include "rung/ops/attention/shared/mask.hpp"
+#include "rung/ops/attention/shared/heads.hpp"
 
 namespace rung {
 namespace {
@@ -40,50 +41,50 @@ class Reference {
   using Real = std::conditional_t<std::is_same_v<T, double>, long double, double>;
 
   explicit Reference(const Attention::Args& args)
-      : args_(args),
-        q_(args.q.view<const T, 4>()),
-        k_(args.k.view<const T, 4>()),
-        v_(args.v.view<const T, 4>()),
+      : heads_(attention_heads<T>(args)),
+        dtype_(args.q.dtype),
         unit_(std::is_same_v<T, double>  ? 0x1p-53
               : std::is_same_v<T, float> ? 0x1p-24
                                          : 0x1p-23),
-        // Kernels receive the scale in the arithmetic type.
-        scale_(std::is_same_v<T, double> ? args.options.scale : nearest_f32(args.options.scale)) {}
+        // Kernels receive the scale and the soft cap in the arithmetic type.
+        scale_(heads_.rule.scale),
+        soft_cap_(heads_.rule.soft_cap) {}
 
-  /// Computes scores, then weights, of query i of head h, and their error bounds.
+  /// Computes scores, then weights, of query i of head h of batch element b, and their error
+  /// bounds.
   void look_at(std::int64_t b, std::int64_t h, std::int64_t i) {
     b_ = b;
-    g_ = h / args_.group();
-    std::int64_t length = args_.keys();
-    if (args_.has_lengths()) {
-      length = key_length(args_.options.key_lengths.view<const std::int32_t, 1>()(b), length);
-    }
-    const KeyMask<std::int64_t> mask{args_.queries(), length, args_.options.causal,
-                                     args_.options.window};
+    g_ = h / heads_.group;
+    const KeyMask<std::int64_t> mask = heads_.mask(b);
     first_ = mask.first_key(i);
     const std::int64_t seen = mask.end_key(i) - first_;
+    const std::int64_t diagonal = i + mask.length - mask.queries;
     score_.assign(static_cast<std::size_t>(seen), 0);
     error_.assign(static_cast<std::size_t>(seen), 0);
     is_nan_ = false;
     maximum_ = -std::numeric_limits<Real>::infinity();
-    const View<const T, 1> q = q_.at(b).at(h).at(i);
+    const View<const T, 1> q = heads_.q_of(b).at(h).at(i);
     for (std::int64_t j = 0; j < seen; ++j) {
       Real sum = 0;
       Real terms = 0;
-      const View<const T, 1> k = k_.at(b).at(g_).at(first_ + j);
-      for (std::int64_t d = 0; d < args_.width(); ++d) {
+      const View<const T, 1> k = heads_.key(b, g_, first_ + j);
+      for (std::int64_t d = 0; d < heads_.width(); ++d) {
         const Real term = wide(q(d)) * wide(k(d));
         sum += term;
         terms += std::abs(term);
       }
       const auto at = static_cast<std::size_t>(j);
       score_[at] = sum * scale_;
-      error_[at] = terms * scale_ * (static_cast<Real>(args_.width()) + 8);
+      error_[at] = terms * scale_ * (static_cast<Real>(heads_.width()) + 8);
+      apply_rule(at, h, i, first_ + j, diagonal);
       is_nan_ =
           is_nan_ || std::isnan(score_[at]) || score_[at] == std::numeric_limits<Real>::infinity();
       maximum_ = std::fmax(maximum_, score_[at]);
     }
     if (is_nan_) return;
+    const Real sink = heads_.sinks.data != nullptr ? static_cast<Real>(heads_.sinks(h))
+                                                   : -std::numeric_limits<Real>::infinity();
+    maximum_ = std::fmax(maximum_, sink);
     has_no_weight_ = std::isinf(maximum_);
     if (has_no_weight_) {
       // All weights are 0 and the sums are not divided, so only a NaN or infinity in v gives NaN.
@@ -91,8 +92,9 @@ class Reference {
       sum_ = 1;
       return;
     }
-    sum_ = 0;
-    Real larger = 0;
+    sum_ = std::exp(sink - maximum_);
+    Real larger = sum_ * std::exp(unit_ * (8 * std::abs(maximum_) + 4 * std::abs(sink - maximum_)));
+    if (sum_ == 0) larger = 0;  // without a sink: 0 times NaN
     for (std::size_t j = 0; j < score_.size(); ++j) {
       const Real below = score_[j] - maximum_;
       score_[j] = std::exp(below);  // from here on a weight
@@ -105,19 +107,19 @@ class Reference {
 
   /// Returns the row of o and its error bounds.
   void values(double* value, double* bound) {
-    const std::int64_t columns = args_.value_width();
+    const std::int64_t columns = heads_.value_width();
     if (is_nan_) {
       std::fill_n(value, columns, std::numeric_limits<double>::quiet_NaN());
       return;
     }
-    const Weights kept = weights_of(args_.q.dtype);
+    const Weights kept = weights_of(dtype_);
     const Real of_sums = (2 * static_cast<Real>(score_.size()) + 40) * unit_ + kept.roundoff;
     sums_.assign(static_cast<std::size_t>(columns), 0);
     off_.assign(static_cast<std::size_t>(columns), 0);
     for (std::size_t j = 0; j < score_.size(); ++j) {
       Real error = has_no_weight_ ? 0 : kept.underflow;
       if (score_[j] > 0) error += score_[j] * (std::expm1(error_[j] + error_of_sum_) + of_sums);
-      const View<const T, 1> v = v_.at(b_).at(g_).at(first_ + static_cast<std::int64_t>(j));
+      const View<const T, 1> v = heads_.value(b_, g_, first_ + static_cast<std::int64_t>(j));
       for (std::int64_t column = 0; column < columns; ++column) {
         const Real term = wide(v(column));
         sums_[static_cast<std::size_t>(column)] += score_[j] * term;
@@ -146,10 +148,34 @@ class Reference {
  private:
   static Real wide(T value) { return static_cast<Real>(static_cast<Accumulator<T>>(value)); }
 
-  const Attention::Args& args_;
-  View<const T, 4> q_, k_, v_;
+  /// Replaces a scaled product by the score and adds the error of the soft cap, the slope and the
+  /// bias.
+  void apply_rule(std::size_t at, std::int64_t h, std::int64_t i, std::int64_t j,
+                  std::int64_t diagonal) {
+    const auto& rule = heads_.rule;
+    Real terms = 0;
+    if (soft_cap_ != 0) {
+      score_[at] = soft_cap_ * std::tanh(score_[at] / soft_cap_);
+      terms += 16 * soft_cap_;
+    }
+    if (rule.slopes.data != nullptr) {
+      const Real term =
+          static_cast<Real>(rule.slopes(h)) * static_cast<Real>(std::abs(j - diagonal));
+      score_[at] -= term;
+      terms += 4 * std::abs(term);
+    }
+    if (rule.bias.data != nullptr) {
+      const auto term = static_cast<Real>(rule.bias(b_, h, i, j));
+      score_[at] += term;
+      if (std::isfinite(term)) terms += 4 * std::abs(term);
+    }
+    error_[at] += terms;
+  }
+
+  AttentionHeads<T> heads_;
+  DType dtype_;
   Real unit_;
-  Real scale_;
+  Real scale_, soft_cap_;
   std::int64_t b_ = 0, g_ = 0;
   std::int64_t first_ = 0;  // key of score_[0]
   std::vector<Real> score_, error_, sums_, off_;
@@ -158,22 +184,56 @@ class Reference {
   bool has_no_weight_ = false;  // no visible key, or all scores are -infinity
 };
 
+/// The batch element of a row of q, and its query there.
+class Places {
+ public:
+  struct Place {
+    std::int64_t element, query;
+  };
+  explicit Places(const Attention::Args& args) {
+    if (args.has_query_offsets()) {
+      offsets_ = args.options.query_offsets.view<const std::int32_t, 1>();
+    }
+  }
+  /// Check problems have a batch element for every row.
+  [[nodiscard]] Place of(std::int64_t batch, std::int64_t row) const {
+    if (offsets_.data == nullptr) return {batch, row};
+    std::int64_t element = 0;
+    while (offsets_(element + 1) <= row) ++element;
+    return {element, row - offsets_(element)};
+  }
+
+ private:
+  View<const std::int32_t, 1> offsets_;
+};
+
 }  // namespace
 
 Cost Attention::cost(const Args& args) {
   const auto size = static_cast<double>(size_of(args.q.dtype));
   const auto width = static_cast<double>(args.width() + args.value_width());
-  const double read_once = static_cast<double>(args.batch()) * size;
-  const double query_rows = static_cast<double>(args.heads()) * static_cast<double>(args.queries());
-  const double key_rows =
-      static_cast<double>(args.kv_heads()) * static_cast<double>(args.most_keys(args.queries()));
-  const double rows = static_cast<double>(args.batch()) * query_rows;
-  double written = rows * static_cast<double>(args.value_width()) * size;
-  if (args.has_lse()) written += rows * static_cast<double>(size_of(args.options.lse.dtype));
-  return {.bytes = read_once * (query_rows * static_cast<double>(args.width()) + key_rows * width) +
-                   written,
-          .operations = 2 * static_cast<double>(args.batch()) * static_cast<double>(args.heads()) *
-                        args.visible_pairs() * width,
+  const auto batch = static_cast<double>(args.batch());
+  const auto heads = static_cast<double>(args.heads());
+  const double query_rows =
+      static_cast<double>(args.q.shape[0]) * heads * static_cast<double>(args.queries());
+  const auto keys =
+      static_cast<double>(smaller(args.typical_keys(), args.most_keys(args.queries())));
+  const double key_rows = batch * static_cast<double>(args.kv_heads()) * keys;
+  double written = query_rows * static_cast<double>(args.value_width()) * size;
+  if (args.has_lse()) {
+    written += query_rows * static_cast<double>(size_of(args.options.lse.dtype));
+  }
+  double read = size * (query_rows * static_cast<double>(args.width()) + key_rows * width);
+  const ConstTensorRef& bias = args.options.bias;
+  if (bias.data != nullptr) {
+    double elements = static_cast<double>(size_of(bias.dtype));  // distinct ones, in bytes
+    for (int axis = 0; axis < bias.rank(); ++axis) {
+      if (bias.strides[axis] != 0) elements *= static_cast<double>(bias.shape[axis]);
+    }
+    read += elements;
+  }
+  return {.bytes = read + written,
+          .operations = 2 * batch * heads * args.visible_pairs() * width,
           .written = written};
 }
 
@@ -181,11 +241,13 @@ void Attention::reference(const Args& args, Oracle& oracle) {
   visit<float, double, f16, bf16>(args.q.dtype, [&]<class T>() {
     Reference<T> reference(args);
     const std::int64_t heads = args.heads();
+    const Places places(args);
     Oracle::Output& o = oracle.outputs.at(0);
     std::size_t at = 0;
     for (const std::int64_t row : o.rows) {  // of (batch, head, query)
       const std::int64_t head = row / args.queries();
-      reference.look_at(head / heads, head % heads, row % args.queries());
+      const auto [element, query] = places.of(head / heads, row % args.queries());
+      reference.look_at(element, head % heads, query);
       reference.values(&o.value[at], &o.magnitude[at]);
       at += static_cast<std::size_t>(o.length);
     }
@@ -193,8 +255,9 @@ void Attention::reference(const Args& args, Oracle& oracle) {
     Oracle::Output& lse = oracle.outputs.at(1);
     at = 0;
     for (const std::int64_t head : lse.rows) {  // of (batch, head)
-      for (std::int64_t query = 0; query < lse.length; ++query, ++at) {
-        reference.look_at(head / heads, head % heads, query);
+      for (std::int64_t row = 0; row < lse.length; ++row, ++at) {
+        const auto [element, query] = places.of(head / heads, row);
+        reference.look_at(element, head % heads, query);
         reference.lse(&lse.value[at], &lse.magnitude[at]);
       }
     }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention: problems for checks and benchmarks, their inputs, and the command line.
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -7,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "rung/core/integer.hpp"
 #include "rung/core/require.hpp"
 #include "rung/harness/any_operator.hpp"
 #include "rung/harness/problem_writer.hpp"
@@ -33,6 +36,48 @@ std::int64_t stated_length(std::int64_t batch_element, std::int64_t keys) {
   }
 }
 
+/// Returns the number of rows of a batch element of `packed` problems: all, some, none, or one.
+/// `shift` is 1 for keys whose numbers differ from those of the queries.
+std::int64_t packed_rows(std::int64_t batch_element, std::int64_t rows, int shift) {
+  switch ((batch_element + shift) % 4) {
+    case 0:
+      return rows;
+    case 1:
+      return rows / 3 + (rows > 0 ? 1 : 0);
+    case 2:
+      return 0;
+    default:
+      return rows > 0 ? 1 : 0;
+  }
+}
+/// Returns the number of rows of all batch elements before one.
+std::int64_t packed_offset(std::int64_t batch_element, std::int64_t rows, int shift) {
+  std::int64_t sum = 0;
+  for (std::int64_t b = 0; b < batch_element; ++b) sum += packed_rows(b, rows, shift);
+  return sum;
+}
+
+/// Scattered pages of `page` problems: more than are used, the k-th page of a batch element
+/// anywhere among them.
+struct Pages {
+  std::int64_t batch, per_element, size;
+
+  Pages(std::int64_t batch, std::int64_t keys, std::int64_t size)
+      : batch(batch), per_element(size == 0 ? 0 : ceil_div(keys, size)), size(size) {}
+  [[nodiscard]] std::int64_t used() const { return batch * per_element; }
+  /// Returns the number of pages: no multiple of 7, so that scatter() hits each once.
+  [[nodiscard]] std::int64_t count() const { return used() + 2 + (used() % 7 == 5 ? 1 : 0); }
+  [[nodiscard]] std::int64_t scatter(std::int64_t number) const {
+    return (number * 7 + 3) % count();
+  }
+  /// Returns the number whose page is `page`; used() or more for a page that is not used.
+  [[nodiscard]] std::int64_t number_of(std::int64_t page) const {
+    std::int64_t number = 0;
+    while (scatter(number) != page) ++number;
+    return number;
+  }
+};
+
 /// Coordinates of an element of k or v.
 struct ElementIndex {
   std::int64_t batch_element, head, key, column;
@@ -40,11 +85,19 @@ struct ElementIndex {
 struct Order {
   std::int64_t heads, keys, width;
   bool bshd;
+  Pages pages;  // of size 0: none
+  /// An element of a page that is not used has a key beyond the last.
   [[nodiscard]] ElementIndex operator()(std::int64_t index) const {
+    const std::int64_t rows = pages.size == 0 ? keys : pages.size;
     const std::int64_t row = index / width;
-    const std::int64_t key = bshd ? row / heads % keys : row % keys;
-    const std::int64_t head = bshd ? row % heads : row / keys % heads;
-    return {row / (heads * keys), head, key, index % width};
+    const std::int64_t key = bshd ? row / heads % rows : row % rows;
+    const std::int64_t head = bshd ? row % heads : row / rows % heads;
+    const std::int64_t first = row / (heads * rows);
+    if (pages.size == 0) return {first, head, key, index % width};
+    const std::int64_t number = pages.number_of(first);
+    if (number >= pages.used()) return {0, head, pages.per_element * pages.size, index % width};
+    return {number / pages.per_element, head, number % pages.per_element * pages.size + key,
+            index % width};
   }
 };
 
@@ -206,6 +259,58 @@ std::vector<Problem> Attention::check_problems(Backend backend) {
       "bf16 5x16x4x128,kv=2,keys=200,lengths,causal,window=70,special,lse",
   });
   problems.insert(problems.end(), windows.begin(), windows.end());
+  const std::vector<Problem> rules = Problem::parse_all({
+      "f32 1x2x9x16,keys=40,cap=2",
+      "f32 2x4x20x24,kv=2,causal,cap=0.5,lse",
+      "f32 2x3x17x16,keys=30,slopes,lse",  // keys after the diagonal, too
+      "f32 2x4x20x24,kv=2,causal,slopes",
+      "f32 2x2x20x24,keys=33,bias,lse",
+      "f32 2x3x15x16,causal,sinks,lse",
+      "f32 1x2x20x16,keys=9,causal,sinks,lse",  // the first queries see only the sink
+      "f32 5x4x11x16,kv=2,keys=50,lengths,causal,window=13,cap=3,slopes,bias,sinks,lse",
+      "f32 2x2x5x16,keys=0,sinks,lse",
+      "f32 3x2x5x16,keys=40,masked,sinks,lse",
+      "f32 5x2x7x16,keys=33,lengths,special,cap=2,slopes,sinks,lse",
+      "f64 2x4x9x24,kv=2,keys=50,causal,cap=2,slopes,bias,sinks,lse",
+      "f16 2x4x40x64,kv=2,causal,cap=2,lse",
+      "f16 1x2x70x64,keys=90,slopes,sinks,lse",
+      "bf16 2x2x40x128,causal,bias,sinks,lse",
+      "bf16 1x2x150x64,causal,window=80,cap=3,slopes,sinks",
+      "bf16 1x2x40x256,keys=90,cap=1,bias",
+      "bf16 2x8x1x128,kv=2,keys=300,cap=2,slopes,sinks,lse",  // a query against a cache
+      "f16 5x16x4x64,kv=2,keys=200,lengths,causal,bias,sinks,lse",
+      "f32 2x6x3x64,kv=2,keys=400,causal,cap=2,slopes,bias,sinks,lse",
+      "bf16 5x2x40x64,keys=100,lengths,causal,lse,special,cap=4,sinks",
+  });
+  problems.insert(problems.end(), rules.begin(), rules.end());
+  const std::vector<Problem> packed = Problem::parse_all({
+      "f32 5x2x9x16,packed,lse", "f32 4x4x20x24,kv=2,packed,causal,lse",
+      "f32 5x2x12x16,keys=30,packed,causal,window=7,cap=2,slopes,sinks,lse",
+      "f32 3x2x70x16,keys=9,packed,causal,lse",  // more queries than keys
+      "f32 0x2x3x8,packed", "f64 5x2x11x24,packed,causal,bshd",
+      "f16 5x4x70x64,kv=2,packed,causal,lse", "bf16 5x2x150x64,keys=90,packed,lse",
+      "bf16 4x2x100x128,packed,causal,window=33,bshd", "bf16 4x2x40x256,packed",
+      "bf16 9x8x2x128,kv=2,keys=300,packed,causal,lse",  // few queries against caches
+      "bf16 5x2x37x36,packed,causal",                    // rows not aligned to 16 bytes
+  });
+  problems.insert(problems.end(), packed.begin(), packed.end());
+  const std::vector<Problem> paged = Problem::parse_all({
+      "f32 2x2x9x16,keys=32,page=8",
+      "f32 5x4x3x24,kv=2,keys=60,page=4,lengths,causal,lse",
+      "f32 5x2x7x16,keys=33,page=3,lengths,special,lse",
+      "f32 5x4x11x16,kv=2,keys=50,page=1,lengths,causal,window=13,cap=3,slopes,bias,sinks,lse",
+      "f32 3x2x5x16,keys=40,page=8,masked,lse",
+      "f64 2x4x3x24,kv=2,keys=70,page=10,causal,bshd",
+      "f16 2x2x40x64,keys=128,page=16,causal,lse",
+      "bf16 5x2x40x64,keys=96,page=16,lengths,causal,lse,special",
+      "bf16 2x8x1x128,kv=2,keys=320,page=16,lse",
+      "bf16 5x16x4x128,kv=2,keys=192,page=64,lengths,causal,lse",
+      "f16 6x8x1x64,kv=1,keys=511,page=7,lengths",
+      "bf16 3x8x2x256,kv=2,keys=256,page=256,causal,window=100,sinks",
+      "bf16 2x4x70x128,kv=2,keys=160,page=32,causal,window=90,bshd",
+      "f32 2x6x3x64,kv=2,keys=400,page=16,causal",
+  });
+  problems.insert(problems.end(), paged.begin(), paged.end());
   if (backend == Backend::simt) return problems;
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 1x2x257x64,causal",
@@ -249,8 +354,8 @@ std::vector<Problem> Attention::bench_problems(Backend backend) {
 
 Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
   problem.expect(name, 4,
-                 {"kv", "keys", "dv", "scale", "causal", "window", "lse", "lengths", "bshd",
-                  "special", "masked"});
+                 {"kv", "keys", "dv", "scale", "causal", "window", "cap", "slopes", "bias", "sinks",
+                  "lse", "lengths", "packed", "page", "bshd", "special", "masked"});
   const std::int64_t batch = problem.extents[0];
   const std::int64_t heads = problem.extents[1];
   const std::int64_t queries = problem.extents[2];
@@ -260,6 +365,17 @@ Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
   const std::int64_t value_width = problem.integer("dv", width, Problem::count);
   const bool bshd = problem.has("bshd");
   const bool lengths = problem.has("lengths");
+  const bool packed = problem.has("packed");
+  const int shift = keys == queries ? 0 : 1;
+  const Pages pages(batch, keys, problem.integer("page", 0, Problem::count));
+  const bool extreme = problem.has("special") || problem.has("masked");
+  if (packed && (extreme || lengths || pages.size > 0 || problem.has("bias"))) {
+    reject(name, "packed is given; accepted without special, masked, lengths, page and bias");
+  }
+  if (pages.size > 0 && keys % pages.size != 0) {
+    reject(name, fmt::format("keys is {}; accepted: a multiple of {}, the keys of a page", keys,
+                             pages.size));
+  }
   const bool causal = problem.has("causal");
   const std::int64_t window = problem.integer("window", 0, Problem::count);
   const Masks masks{queries, keys, causal, causal ? window_among(window, keys) : 0, lengths};
@@ -269,10 +385,11 @@ Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
   if (inputs.variant().values == Values::adversarial) {
     narrowed = problem.dtype == DType::f64 ? 0x1p-98 : problem.dtype == DType::f16 ? 1 : 0x1p-28;
   }
-  const auto input = [&](std::string_view tensor, std::int64_t of_heads, std::int64_t rows,
-                         std::int64_t columns, double scale, const ValueMaker& maker) {
-    const Extents shape =
-        bshd ? Extents{batch, rows, of_heads, columns} : Extents{batch, of_heads, rows, columns};
+  const auto input = [&](std::string_view tensor, std::int64_t elements, std::int64_t of_heads,
+                         std::int64_t rows, std::int64_t columns, double scale,
+                         const ValueMaker& maker) {
+    const Extents shape = bshd ? Extents{elements, rows, of_heads, columns}
+                               : Extents{elements, of_heads, rows, columns};
     ConstTensorRef made = maker ? inputs.input(tensor, problem.dtype, shape, maker)
                                 : inputs.input(tensor, problem.dtype, shape, scale);
     if (bshd) {
@@ -285,31 +402,75 @@ Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
   ValueMaker k_maker;
   ValueMaker v_maker;
   if (problem.has("special")) {
-    k_maker = special_values({kv_heads, keys, width, bshd}, false, masks);
-    v_maker = special_values({kv_heads, keys, value_width, bshd}, true, masks);
+    k_maker = special_values({kv_heads, keys, width, bshd, pages}, false, masks);
+    v_maker = special_values({kv_heads, keys, value_width, bshd, pages}, true, masks);
   }
   if (problem.has("masked")) {
     q_maker = [width](std::int64_t index, double uniform) {
       return masked_q(index % width, uniform);
     };
-    k_maker = masked_values({kv_heads, keys, width, bshd}, false, masks);
-    v_maker = masked_values({kv_heads, keys, value_width, bshd}, true, masks);
+    k_maker = masked_values({kv_heads, keys, width, bshd, pages}, false, masks);
+    v_maker = masked_values({kv_heads, keys, value_width, bshd, pages}, true, masks);
   }
   Call call;
-  call.q = input("q", heads, queries, width, narrowed, q_maker);
-  call.k = input("k", kv_heads, keys, width, narrowed, k_maker);
-  call.v = input("v", kv_heads, keys, value_width, 1.0, v_maker);
+  AttentionOptions& options = call.options;
+  const std::int64_t query_elements = packed ? 1 : batch;
+  const std::int64_t query_rows = packed ? packed_offset(batch, queries, 0) : queries;
+  const std::int64_t key_elements = packed ? 1 : pages.size > 0 ? pages.count() : batch;
+  const std::int64_t key_rows = packed           ? packed_offset(batch, keys, shift)
+                                : pages.size > 0 ? pages.size
+                                                 : keys;
+  call.q = input("q", query_elements, heads, query_rows, width, narrowed, q_maker);
+  call.k = input("k", key_elements, kv_heads, key_rows, width, narrowed, k_maker);
+  call.v = input("v", key_elements, kv_heads, key_rows, value_width, 1.0, v_maker);
+  const auto numbers = [&](std::string_view tensor, const Extents& shape, auto number) {
+    return inputs.input(tensor, DType::i32, shape, [number](std::int64_t index, double) {
+      return static_cast<double>(number(index));
+    });
+  };
   if (lengths) {
-    call.options.key_lengths =
-        inputs.input("key_lengths", DType::i32, {batch}, [keys](std::int64_t index, double) {
-          return static_cast<double>(stated_length(index, keys));
+    options.key_lengths = numbers(
+        "key_lengths", {batch}, [keys](std::int64_t index) { return stated_length(index, keys); });
+  }
+  // A broadcast would repeat the first number: offsets get a first axis of 1 to repeat.
+  const auto offsets = [&](std::string_view tensor, std::int64_t rows, int by) {
+    const ConstTensorRef line = numbers(tensor, {1, batch + 1}, [rows, by](std::int64_t index) {
+      return packed_offset(index, rows, by);
+    });
+    return ConstTensorRef(line.data, line.dtype, {line.shape[1]}, {line.strides[1]}, line.device);
+  };
+  if (packed) {
+    options.query_offsets = offsets("query_offsets", queries, 0);
+    options.key_offsets = offsets("key_offsets", keys, shift);
+  }
+  if (pages.size > 0) {
+    options.page_table = numbers("page_table", {batch, pages.per_element},
+                                 [pages](std::int64_t index) { return pages.scatter(index); });
+  }
+  const DType arithmetic = problem.dtype == DType::f64 ? DType::f64 : DType::f32;
+  if (problem.has("slopes")) {
+    options.slopes = inputs.input("slopes", arithmetic, {heads},
+                                  [](std::int64_t, double uniform) { return uniform / 4; });
+  }
+  if (problem.has("sinks")) {
+    options.sinks = inputs.input("sinks", arithmetic, {heads},
+                                 [](std::int64_t, double uniform) { return 4 * uniform - 2; });
+  }
+  if (problem.has("bias")) {
+    // One for all batch elements, as masks of programs are; every seventh element hides its key.
+    const ConstTensorRef bias =
+        inputs.input("bias", arithmetic, {heads, queries, keys}, [](std::int64_t index, double u) {
+          return index % 7 == 3 ? -std::numeric_limits<double>::infinity() : 4 * u - 2;
         });
+    options.bias =
+        ConstTensorRef(bias.data, bias.dtype, {batch, heads, queries, keys},
+                       {0, bias.strides[0], bias.strides[1], bias.strides[2]}, bias.device);
   }
-  call.o = inputs.output("o", problem.dtype, {batch, heads, queries, value_width});
+  call.o = inputs.output("o", problem.dtype, {query_elements, heads, query_rows, value_width});
   if (problem.has("lse")) {
-    const DType arithmetic = problem.dtype == DType::f64 ? DType::f64 : DType::f32;
-    call.options.lse = inputs.output("lse", arithmetic, {batch, heads, queries});
+    options.lse = inputs.output("lse", arithmetic, {query_elements, heads, query_rows});
   }
+  options.soft_cap = problem.number("cap", 0);
   call.options.scale = problem.number("scale", 0);
   call.options.causal = causal;
   call.options.window = window;
@@ -317,28 +478,43 @@ Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
 }
 
 Problem Attention::describe(const Call& call) {
+  Args args;
+  static_cast<Call&>(args) = call;
   const AttentionOptions& options = call.options;
-  const Extents& q = call.q.shape;
-  return ProblemWriter(call.q.dtype, q)
-      .integer("kv", call.k.shape[1], q[1])
-      .integer("keys", call.k.shape[2], q[2])
-      .integer("dv", call.v.shape[3], q[3])
+  const Extents shape{args.batch(), args.heads(), args.typical_queries(), args.width()};
+  return ProblemWriter(call.q.dtype, shape)
+      .integer("kv", args.kv_heads(), args.heads())
+      .integer("keys", args.typical_keys(), args.typical_queries())
+      .integer("dv", args.value_width(), args.width())
       .number("scale", options.scale, 0)
       .flag("causal", options.causal)
       .integer("window", options.window, 0)
+      .number("cap", options.soft_cap, 0)
+      .flag("slopes", is_given(options.slopes))
+      .flag("bias", is_given(options.bias))
+      .flag("sinks", is_given(options.sinks))
       .flag("lse", is_given(options.lse))
       .flag("lengths", is_given(options.key_lengths))
+      .flag("packed", args.is_packed())
+      .integer("page", args.has_pages() ? call.k.shape[2] : 0, 0)
       .flag("bshd", has_heads_inside(call.q) || has_heads_inside(call.k))
       .problem();
 }
 
 std::span<const ArgumentSpec> Attention::arguments() {
   using Kind = ArgumentSpec::Kind;
-  static constexpr std::array<ArgumentSpec, 7> specs{{
+  static constexpr std::array<ArgumentSpec, 14> specs{{
       {"q", Kind::tensor, true, "queries, B x H x Sq x D"},
       {"k", Kind::tensor, true, "keys, B x Hk x Sk x D"},
       {"v", Kind::tensor, true, "values, B x Hk x Sk x Dv"},
       {"lengths", Kind::tensor, false, "i32: how many keys each batch element has"},
+      {"query_offsets", Kind::tensor, false, "i32, B + 1: q is packed, 1 x H x T x D"},
+      {"key_offsets", Kind::tensor, false, "i32, B + 1: k and v are packed, 1 x Hk x Tk x D"},
+      {"page_table", Kind::tensor, false, "i32, B x P: k and v are N x Hk x page x D"},
+      {"slopes", Kind::tensor, false, "H: of ALiBi"},
+      {"bias", Kind::tensor, false, "B x H x Sq x Sk: added to the scores"},
+      {"sinks", Kind::tensor, false, "H: a score without a value"},
+      {"cap", Kind::number, false, "soft cap of the scores; default none"},
       {"scale", Kind::number, false, "factor of the scores; default 1/sqrt(D)"},
       {"causal", Kind::flag, false, "a query sees no key behind it; the last query all"},
       {"window", Kind::number, false, "with causal: keys per query, the last ones; default all"},
@@ -353,7 +529,18 @@ void Attention::invoke(Context& context, Invocation& call, Pick pick) {
   options.scale = call.number("scale", 0);
   options.causal = call.has("causal");
   options.window = call.integer(name, "window", 0, Problem::count);
-  if (call.has("lengths")) options.key_lengths = call.tensors.at("lengths");
+  options.soft_cap = call.number("cap", 0);
+  const auto given = [&](std::string_view tensor) {
+    return call.has(tensor) ? ConstTensorRef(call.tensors.at(std::string(tensor)))
+                            : ConstTensorRef{};
+  };
+  options.key_lengths = given("lengths");
+  options.query_offsets = given("query_offsets");
+  options.key_offsets = given("key_offsets");
+  options.page_table = given("page_table");
+  options.slopes = given("slopes");
+  options.bias = given("bias");
+  options.sinks = given("sinks");
   Extents shape = q.shape;
   // attention() rejects wrong ranks with a message.
   if (shape.rank == 4 && v.rank() == 4) shape[3] = v.shape[3];

@@ -33,6 +33,11 @@ struct KeyMask {
     return clamped(static_cast<Index>(i + 1 + length - queries), Index{0}, length);
   }
 
+  /// Returns the key that the causal mask aligns with query i, its last one; may be out of range.
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE Index diagonal(Index i) const {
+    return i + length - queries;
+  }
+
   /// Queries [first_query(j), end_query(j)) see key j. The range of a key that none sees is empty.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE Index first_query(Index j) const {
     if (j >= length) return queries;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Heads: kernel arguments with typed views of the tensors, and the mask.
+// Heads: kernel arguments with typed views of the tensors, and arithmetic of the softmax.
 #pragma once
 
 #include <cstdint>
@@ -11,46 +11,13 @@
 #include "rung/device/device.hpp"
 #include "rung/device/ptx/thread.hpp"
 #include "rung/ops/attention/op/attention.hpp"
-#include "rung/ops/attention/shared/mask.hpp"
+#include "rung/ops/attention/shared/heads.hpp"
 
 namespace rung::attention_cuda::inline RUNG_TARGET {
 
-/// Kernel parameters. q and o are batch x heads x queries x width, k and v batch x kv_heads x keys
-/// x width; v and o have value_width instead of width.
+/// Kernel parameters.
 template <class T>
-struct Heads {
-  using Element = T;
-  using Sum = Accumulator<T>;
-
-  View<const T, 4> q, k, v;
-  View<T, 4> o;
-  View<Sum, 3> lse;                         // no data: not requested
-  View<const std::int32_t, 1> key_lengths;  // no data: all Sk keys exist
-  Sum scale;
-  bool causal;
-  std::int64_t window;  // 0: none
-  int group;            // heads of q per head of k and v
-
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t batch() const { return q.shape[0]; }
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t heads() const { return q.shape[1]; }
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t queries() const { return q.shape[2]; }
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t width() const { return q.shape[3]; }
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t kv_heads() const { return k.shape[1]; }
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t keys() const { return k.shape[2]; }
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t value_width() const { return v.shape[3]; }
-
-  /// Returns the number of keys of batch element b.
-  [[nodiscard]] __device__ __forceinline__ std::int64_t length(std::int64_t b) const {
-    return key_lengths.data != nullptr ? key_length(key_lengths(b), keys()) : keys();
-  }
-  [[nodiscard]] __device__ __forceinline__ KeyMask<std::int64_t> mask(std::int64_t b) const {
-    return {queries(), length(b), causal, window};
-  }
-  __device__ __forceinline__ void write_lse(std::int64_t b, std::int64_t h, std::int64_t i,
-                                            Sum value) const {
-    if (lse.data != nullptr) lse(b, h, i) = value;
-  }
-};
+using Heads = AttentionHeads<T>;
 
 /// Initial value of maxima: finite, so that -infinity minus it is -infinity, not NaN. A sum of 0 at
 /// the end identifies a fully masked query.
@@ -76,27 +43,19 @@ __device__ __forceinline__ double log_sum(double maximum, double sum) {
   return sum == 0 ? -std::numeric_limits<double>::infinity() : maximum + log(sum);
 }
 
-// --- on the host ---------------------------------------------------------------------------------
-
-template <class T>
-Heads<T> heads_of(const Attention::Args& args) {
-  using Sum = Accumulator<T>;
-  Heads<T> heads{.q = args.q.view<const T, 4>(),
-                 .k = args.k.view<const T, 4>(),
-                 .v = args.v.view<const T, 4>(),
-                 .o = args.o.view<T, 4>(),
-                 .lse = {},
-                 .key_lengths = {},
-                 .scale = static_cast<Sum>(args.options.scale),
-                 .causal = args.options.causal,
-                 .window = args.options.window,
-                 .group = static_cast<int>(args.group())};
-  if (args.has_lse()) heads.lse = args.options.lse.view<Sum, 3>();
-  if (args.has_lengths()) {
-    heads.key_lengths = args.options.key_lengths.view<const std::int32_t, 1>();
-  }
-  return heads;
+/// Adds the sink of head h, if there are sinks, to a row's maximum and sum of weights. Returns the
+/// factor by which this changes the weights of its keys.
+template <class T, class Sum>
+__device__ __forceinline__ Sum add_sink(const Heads<T>& p, std::int64_t h, Sum& maximum, Sum& sum) {
+  if (p.sinks.data == nullptr) return 1;
+  const Sum greatest = larger(maximum, p.sinks(h));
+  const Sum factor = power(maximum - greatest);
+  sum = sum * factor + power(p.sinks(h) - greatest);
+  maximum = greatest;
+  return factor;
 }
+
+// --- on the host ---------------------------------------------------------------------------------
 
 /// Returns whether every row, whose elements are contiguous, starts at a multiple of `bytes`, so
 /// that it can be copied in pieces of that size.

@@ -87,7 +87,7 @@ struct QueryJob {
     work.first = (order.tiles - 1 - place / here) * Rows;
     work.batch = head / query_heads;
     work.head = head % query_heads;
-    work.length = static_cast<int>(heads.length(work.batch));
+    work.length = static_cast<int>(heads.mask(work.batch).length);
     work.first_key = first_key(work.first, work.length);
     work.end_key = end_key(min(work.first + Rows, queries()) - 1, work.length);
     return work;
@@ -119,6 +119,7 @@ inline Support require_tensor_cores(const Attention::Args& args, int rows) {
   if (args.queries() > max_tensor_size || args.keys() > max_tensor_size) {
     return unsupported("more than 2^30 queries or keys");
   }
+  if (const Support basic = require_basic(args); !basic) return basic;
   const double blocks = static_cast<double>(ceil_div(args.queries(), rows)) *
                         static_cast<double>(args.batch()) * static_cast<double>(args.heads());
   return blocks <= static_cast<double>(max_tensor_size) ? supported
@@ -134,7 +135,7 @@ QueryJob<T> query_job(const Attention::Args& args, const Context& context, int r
   const double shared_heads = larger(1.0, smaller(cache / larger(1.0, head_bytes), 0x1p20));
   const std::int64_t heads = args.batch() * args.heads();
   const std::int64_t section = static_cast<std::int64_t>(shared_heads) * args.group();
-  return {.heads = heads_of<T>(args),
+  return {.heads = attention_heads<T>(args),
           .order = {.tiles = static_cast<int>(ceil_div(args.queries(), rows)),
                     .heads = static_cast<int>(heads),
                     .section = static_cast<int>(smaller(section, heads))},

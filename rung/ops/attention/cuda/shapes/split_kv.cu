@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(threads)
   }
   __syncthreads();
 
-  const Sum factor = p.scale * log2_e<Sum>;
+  const Sum factor = p.rule.scale * log2_e<Sum>;
   Sum o[Rows][Values::size] = {};
   Sum maximum[Rows];
   Sum sum[Rows];
@@ -234,6 +234,7 @@ SplitKvPlan plan_of(const Attention::Args& args, const Context& context) {
 }
 
 Support supports(const Attention::Args& args, const Context& context) {
+  if (const Support basic = require_basic(args); !basic) return basic;
   if (args.width() > 256 || args.value_width() > 256) return unsupported("D and Dv up to 256");
   if (args.keys() > 0x7fffffff) return unsupported("fewer than 2^31 keys");
   if (args.group() * args.queries() > max_rows) {
@@ -257,7 +258,7 @@ void launch_width(const Attention::Args& args, Context& context) {
   constexpr int rows = tile_rows<T, Width>;
   const SplitKvPlan plan = plan_of(args, context);
   const Cut<Sum> cut = cut_of<Sum>(args, context, plan.row_tiles, plan.splits);
-  const Heads<T> p = heads_of<T>(args);
+  const Heads<T> p = attention_heads<T>(args);
   launch(context,
          {.grid = args.batch() * args.kv_heads() * plan.row_tiles * plan.splits,
           .block = threads,

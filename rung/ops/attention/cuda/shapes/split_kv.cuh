@@ -76,7 +76,7 @@ class RowResult {
       o_ = &p.o(b, row.h, row.i, 0);
       stride_ = p.o.strides[3];
       reciprocal_ = reciprocal(sum);
-      if (leads) p.write_lse(b, row.h, row.i, log_sum(maximum * p.scale, sum));
+      if (leads) p.write_lse(b, row.h, row.i, log_sum(maximum * p.rule.scale, sum));
       return;
     }
     const std::int64_t part = ((b * p.kv_heads() + g) * cut.rows + r) * cut.splits + split;
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(32 * combine_rows)
   const std::int64_t r = at % cut.rows;
   const std::int64_t g = at / cut.rows % p.kv_heads();
   const std::int64_t b = at / cut.rows / p.kv_heads();
-  const Sum factor = p.scale * log2_e<Sum>;
+  const Sum factor = p.rule.scale * log2_e<Sum>;
   const Sum* const maxima = cut.maximum + at * cut.splits;
   const Sum* const sums = cut.sum + at * cut.splits;
   const Sum* const weighted = cut.weighted + at * cut.splits * p.value_width();
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(32 * combine_rows)
     p.o(b, row.h, row.i, column) = convert<T>(value * reciprocal(sum));
   }
   if (lane_of_thread() == 0) {
-    p.write_lse(b, row.h, row.i, log_sum(maximum * p.scale, sum));
+    p.write_lse(b, row.h, row.i, log_sum(maximum * p.rule.scale, sum));
   }
 }
 

@@ -68,6 +68,7 @@ DecodeSplitPlan plan_of(const Attention::Args& args, const Context& context) {
 }
 
 Support supports(const Attention::Args& args, const Context& context) {
+  if (const Support basic = require_basic(args); !basic) return basic;
   if (args.q.dtype != DType::f16 && args.q.dtype != DType::bf16) {
     return unsupported("f16 and bf16 only");
   }
@@ -90,7 +91,7 @@ Work work(const Attention::Args& args, const Context& context) {
 template <class T, int Width>
 void launch_width(const Attention::Args& args, Context& context, const DecodeSplitPlan& plan) {
   const Cut<float> cut = cut_of<float>(args, context, plan.row_tiles, plan.splits);
-  const Heads<T> p = heads_of<T>(args);
+  const Heads<T> p = attention_heads<T>(args);
   const LaunchShape shape{.grid = args.batch() * args.kv_heads() * plan.row_tiles * plan.splits,
                           .block = threads,
                           .shared_bytes = sizeof(Layout<T, Width>),

@@ -278,7 +278,7 @@ __global__ void __launch_bounds__(threads, Ring<Width>::blocks_per_sm)
   }
   WarpRows<T, Width> mine;
   mine.load(p, b, g, mask, first_row + warp % RowWarps * warp_rows, cut.rows);
-  const float factor = p.scale * log2_e<float>;
+  const float factor = p.rule.scale * log2_e<float>;
   const std::int64_t window = p.window > 0 ? p.window : p.keys();
   const int from = warp / RowWarps * warp_keys;
   int stage = 0;

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// AttentionHeads: attention's operands with typed views, where the rows of a batch element lie, its
+// mask and the rule of its scores; a kernel argument. The rungs share it, on hosts and devices.
+#pragma once
+
+#include <cstdint>
+
+#include "rung/core/dtype.hpp"
+#include "rung/core/view.hpp"
+#include "rung/ops/attention/op/attention.hpp"
+#include "rung/ops/attention/shared/mask.hpp"
+#include "rung/ops/attention/shared/score_rule.hpp"
+
+namespace rung {
+
+/// q and o are batch x heads x queries x width, k and v batch x kv_heads x keys x width; v and o
+/// have value_width instead of width. With offsets, q and o (or k and v) hold the rows of all batch
+/// elements one after another, at index 0 of the first axis; with a page table, the first axis of k
+/// and v are pages.
+template <class T>
+struct AttentionHeads {
+  using Element = T;
+  using Sum = Accumulator<T>;
+
+  View<const T, 4> q, k, v;
+  View<T, 4> o;
+  View<Sum, 3> lse;                           // no data: not requested
+  View<const std::int32_t, 1> key_lengths;    // no data: all keys exist
+  View<const std::int32_t, 1> query_offsets;  // no data: q has a batch axis
+  View<const std::int32_t, 1> key_offsets;    // no data: k and v have a batch axis, or pages
+  View<const std::int32_t, 2> page_table;     // no data: no pages
+  View<const Sum, 1> sinks;                   // no data: none
+  ScoreRule<Sum> rule;
+  bool causal;
+  std::int64_t window;      // 0: none
+  std::int64_t batch_size;  // batch elements
+  std::int64_t key_count;   // keys of a batch element; an upper bound if they differ
+  int group;                // heads of q per head of k and v
+
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t batch() const { return batch_size; }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t heads() const { return q.shape[1]; }
+  /// Returns the number of queries of a batch element; an upper bound if they differ.
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t queries() const { return q.shape[2]; }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t width() const { return q.shape[3]; }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t kv_heads() const { return k.shape[1]; }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t keys() const { return key_count; }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t value_width() const { return v.shape[3]; }
+
+  /// Rows of a batch element in a packed tensor: [first, first + count).
+  struct Rows {
+    std::int64_t first, count;
+  };
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE static Rows rows_at(
+      const View<const std::int32_t, 1>& offsets, std::int64_t b, std::int64_t total) {
+    const std::int64_t first = clamped(std::int64_t{offsets(b)}, std::int64_t{0}, total);
+    const std::int64_t end = clamped(std::int64_t{offsets(b + 1)}, first, total);
+    return {first, end - first};
+  }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE Rows query_rows(std::int64_t b) const {
+    return query_offsets.data == nullptr ? Rows{0, q.shape[2]}
+                                         : rows_at(query_offsets, b, q.shape[2]);
+  }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE Rows key_rows(std::int64_t b) const {
+    if (key_offsets.data != nullptr) return rows_at(key_offsets, b, k.shape[2]);
+    return {0, key_lengths.data != nullptr ? key_length(key_lengths(b), keys()) : keys()};
+  }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE KeyMask<std::int64_t> mask(std::int64_t b) const {
+    return {query_rows(b).count, key_rows(b).count, causal, window};
+  }
+
+  /// Returns the rows of a batch element, heads x rows x columns: its queries or their results.
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE View<const T, 3> q_of(std::int64_t b) const {
+    return element_of(q, b, query_offsets.data != nullptr, query_rows(b));
+  }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE View<T, 3> o_of(std::int64_t b) const {
+    return element_of(o, b, query_offsets.data != nullptr, query_rows(b));
+  }
+  /// Returns the keys or values of a batch element, heads x rows x columns; not with a page table.
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE View<const T, 3> k_of(std::int64_t b) const {
+    return element_of(k, b, key_offsets.data != nullptr, key_rows(b));
+  }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE View<const T, 3> v_of(std::int64_t b) const {
+    return element_of(v, b, key_offsets.data != nullptr, key_rows(b));
+  }
+  /// Returns key j, or its value, of a batch element and head, wherever it is stored.
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE View<const T, 1> key(std::int64_t b, std::int64_t g,
+                                                                std::int64_t j) const {
+    return row_of(k, b, g, j);
+  }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE View<const T, 1> value(std::int64_t b, std::int64_t g,
+                                                                  std::int64_t j) const {
+    return row_of(v, b, g, j);
+  }
+
+  RUNG_HD RUNG_ALWAYS_INLINE void write_lse(std::int64_t b, std::int64_t h, std::int64_t i,
+                                            Sum value) const {
+    if (lse.data == nullptr) return;
+    if (query_offsets.data == nullptr) {
+      lse(b, h, i) = value;
+    } else {
+      lse(0, h, query_rows(b).first + i) = value;
+    }
+  }
+
+ private:
+  template <class U>
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE static View<U, 3> element_of(const View<U, 4>& tensor,
+                                                                        std::int64_t b, bool packed,
+                                                                        const Rows& rows) {
+    View<U, 3> element = tensor.at(packed ? 0 : b);
+    element.data += packed ? rows.first * element.strides[1] : 0;
+    element.shape[1] = rows.count;
+    return element;
+  }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE View<const T, 1> row_of(const View<const T, 4>& rows,
+                                                                   std::int64_t b, std::int64_t g,
+                                                                   std::int64_t j) const {
+    if (page_table.data != nullptr) {
+      const std::int64_t size = rows.shape[2];
+      // An entry that names no page must not become an address.
+      const std::int64_t page =
+          clamped(std::int64_t{page_table(b, j / size)}, std::int64_t{0}, rows.shape[0] - 1);
+      return rows.at(page).at(g).at(j % size);
+    }
+    if (key_offsets.data != nullptr) return rows.at(0).at(g).at(key_rows(b).first + j);
+    return rows.at(b).at(g).at(j);
+  }
+};
+
+// --- on the host ---------------------------------------------------------------------------------
+
+/// Returns whether the arguments are those that every rung knows: a batch axis for q, k and v, and
+/// scores that are scaled products.
+inline Support require_basic(const Attention::Args& args) {
+  if (args.is_packed()) return unsupported("query_offsets or key_offsets are given");
+  if (args.has_pages()) return unsupported("page_table is given");
+  if (!args.has_plain_scores()) return unsupported("soft_cap, slopes or bias are given");
+  return args.has_sinks() ? unsupported("sinks are given") : supported;
+}
+
+template <class T>
+AttentionHeads<T> attention_heads(const Attention::Args& args) {
+  using Sum = Accumulator<T>;
+  const AttentionOptions& options = args.options;
+  AttentionHeads<T> heads{.q = args.q.view<const T, 4>(),
+                          .k = args.k.view<const T, 4>(),
+                          .v = args.v.view<const T, 4>(),
+                          .o = args.o.view<T, 4>(),
+                          .lse = {},
+                          .key_lengths = {},
+                          .query_offsets = {},
+                          .key_offsets = {},
+                          .page_table = {},
+                          .sinks = {},
+                          .rule = {.scale = static_cast<Sum>(options.scale),
+                                   .soft_cap = static_cast<Sum>(options.soft_cap),
+                                   .slopes = {},
+                                   .bias = {}},
+                          .causal = options.causal,
+                          .window = options.window,
+                          .batch_size = args.batch(),
+                          .key_count = args.keys(),
+                          .group = static_cast<int>(args.group())};
+  if (args.has_lse()) heads.lse = options.lse.view<Sum, 3>();
+  const auto numbers = [](const ConstTensorRef& tensor) {
+    return tensor.data == nullptr ? View<const std::int32_t, 1>{}
+                                  : tensor.view<const std::int32_t, 1>();
+  };
+  heads.key_lengths = numbers(options.key_lengths);
+  heads.query_offsets = numbers(options.query_offsets);
+  heads.key_offsets = numbers(options.key_offsets);
+  if (args.has_pages()) heads.page_table = options.page_table.view<const std::int32_t, 2>();
+  if (args.has_sinks()) heads.sinks = options.sinks.view<const Sum, 1>();
+  if (options.slopes.data != nullptr) heads.rule.slopes = options.slopes.view<const Sum, 1>();
+  if (options.bias.data != nullptr) heads.rule.bias = options.bias.view<const Sum, 4>();
+  return heads;
+}
+
+}  // namespace rung
