@@ -20,6 +20,13 @@ typedef struct rung_attention_backward_options {
   int64_t window;                 /* maximum keys per query: the last of the causal ones; 0: all */
   const rung_tensor* key_lengths; /* B, i32: how many keys each batch element has; NULL: all */
   const char* rung;               /* one rung by name; NULL: the best */
+  double soft_cap;                /* as of rung_attention; 0: none */
+  const rung_tensor* query_offsets; /* B + 1, i32: q, o, lse, dout and dq are packed */
+  const rung_tensor* key_offsets;   /* B + 1, i32: k, v, dk and dv are packed */
+  const rung_tensor* slopes;        /* H: of ALiBi */
+  const rung_tensor* bias;          /* B x H x Sq x Sk: added to the scores */
+  const rung_tensor* sinks;         /* H: of the call; needed for dsinks only */
+  const rung_tensor* dsinks;        /* H: written, the gradient of the sinks */
 } rung_attention_backward_options;
 
 /* Sets options of `size` bytes, sizeof(rung_attention_backward_options), to defaults: all 0. */

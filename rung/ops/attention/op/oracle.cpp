@@ -50,6 +50,8 @@ class Reference {
         scale_(heads_.rule.scale),
         soft_cap_(heads_.rule.soft_cap) {}
 
+  [[nodiscard]] const AttentionHeads<T>& heads() const { return heads_; }
+
   /// Computes scores, then weights, of query i of head h of batch element b, and their error
   /// bounds.
   void look_at(std::int64_t b, std::int64_t h, std::int64_t i) {
@@ -184,29 +186,6 @@ class Reference {
   bool has_no_weight_ = false;  // no visible key, or all scores are -infinity
 };
 
-/// The batch element of a row of q, and its query there.
-class Places {
- public:
-  struct Place {
-    std::int64_t element, query;
-  };
-  explicit Places(const Attention::Args& args) {
-    if (args.has_query_offsets()) {
-      offsets_ = args.options.query_offsets.view<const std::int32_t, 1>();
-    }
-  }
-  /// Check problems have a batch element for every row.
-  [[nodiscard]] Place of(std::int64_t batch, std::int64_t row) const {
-    if (offsets_.data == nullptr) return {batch, row};
-    std::int64_t element = 0;
-    while (offsets_(element + 1) <= row) ++element;
-    return {element, row - offsets_(element)};
-  }
-
- private:
-  View<const std::int32_t, 1> offsets_;
-};
-
 }  // namespace
 
 Cost Attention::cost(const Args& args) {
@@ -241,12 +220,14 @@ void Attention::reference(const Args& args, Oracle& oracle) {
   visit<float, double, f16, bf16>(args.q.dtype, [&]<class T>() {
     Reference<T> reference(args);
     const std::int64_t heads = args.heads();
-    const Places places(args);
+    const auto position = [&](std::int64_t batch, std::int64_t row) {
+      return packed_position(reference.heads().query_offsets, batch, row);
+    };
     Oracle::Output& o = oracle.outputs.at(0);
     std::size_t at = 0;
     for (const std::int64_t row : o.rows) {  // of (batch, head, query)
       const std::int64_t head = row / args.queries();
-      const auto [element, query] = places.of(head / heads, row % args.queries());
+      const auto [element, query] = position(head / heads, row % args.queries());
       reference.look_at(element, head % heads, query);
       reference.values(&o.value[at], &o.magnitude[at]);
       at += static_cast<std::size_t>(o.length);
@@ -256,7 +237,7 @@ void Attention::reference(const Args& args, Oracle& oracle) {
     at = 0;
     for (const std::int64_t head : lse.rows) {  // of (batch, head)
       for (std::int64_t row = 0; row < lse.length; ++row, ++at) {
-        const auto [element, query] = places.of(head / heads, row);
+        const auto [element, query] = position(head / heads, row);
         reference.look_at(element, head % heads, query);
         reference.lse(&lse.value[at], &lse.magnitude[at]);
       }

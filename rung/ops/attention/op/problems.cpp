@@ -15,47 +15,10 @@
 #include "rung/harness/problem_writer.hpp"
 #include "rung/ops/attention/op/attention.hpp"
 #include "rung/ops/attention/shared/mask.hpp"
+#include "rung/ops/attention/shared/problem_rows.hpp"
 
 namespace rung {
 namespace {
-
-/// Returns the key_lengths entry of `lengths` problems: all keys, some, none, too many, or
-/// negative.
-std::int64_t stated_length(std::int64_t batch_element, std::int64_t keys) {
-  switch (batch_element % 5) {
-    case 0:
-      return keys;
-    case 1:
-      return keys / 3 + 1;
-    case 2:
-      return 0;
-    case 3:
-      return keys + 7;
-    default:
-      return -3;
-  }
-}
-
-/// Returns the number of rows of a batch element of `packed` problems: all, some, none, or one.
-/// `shift` is 1 for keys whose numbers differ from those of the queries.
-std::int64_t packed_rows(std::int64_t batch_element, std::int64_t rows, int shift) {
-  switch ((batch_element + shift) % 4) {
-    case 0:
-      return rows;
-    case 1:
-      return rows / 3 + (rows > 0 ? 1 : 0);
-    case 2:
-      return 0;
-    default:
-      return rows > 0 ? 1 : 0;
-  }
-}
-/// Returns the number of rows of all batch elements before one.
-std::int64_t packed_offset(std::int64_t batch_element, std::int64_t rows, int shift) {
-  std::int64_t sum = 0;
-  for (std::int64_t b = 0; b < batch_element; ++b) sum += packed_rows(b, rows, shift);
-  return sum;
-}
 
 /// Scattered pages of `page` problems: more than are used, the k-th page of a batch element
 /// anywhere among them.
@@ -415,9 +378,9 @@ Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
   Call call;
   AttentionOptions& options = call.options;
   const std::int64_t query_elements = packed ? 1 : batch;
-  const std::int64_t query_rows = packed ? packed_offset(batch, queries, 0) : queries;
+  const std::int64_t query_rows = packed ? problem_offset(batch, queries, 0) : queries;
   const std::int64_t key_elements = packed ? 1 : pages.size > 0 ? pages.count() : batch;
-  const std::int64_t key_rows = packed           ? packed_offset(batch, keys, shift)
+  const std::int64_t key_rows = packed           ? problem_offset(batch, keys, shift)
                                 : pages.size > 0 ? pages.size
                                                  : keys;
   call.q = input("q", query_elements, heads, query_rows, width, narrowed, q_maker);
@@ -435,7 +398,7 @@ Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
   // A broadcast would repeat the first number: offsets get a first axis of 1 to repeat.
   const auto offsets = [&](std::string_view tensor, std::int64_t rows, int by) {
     const ConstTensorRef line = numbers(tensor, {1, batch + 1}, [rows, by](std::int64_t index) {
-      return packed_offset(index, rows, by);
+      return problem_offset(index, rows, by);
     });
     return ConstTensorRef(line.data, line.dtype, {line.shape[1]}, {line.strides[1]}, line.device);
   };

@@ -9,6 +9,7 @@
 #include "rung/core/view.hpp"
 #include "rung/ops/attention/op/attention.hpp"
 #include "rung/ops/attention/shared/mask.hpp"
+#include "rung/ops/attention/shared/packed_rows.hpp"
 #include "rung/ops/attention/shared/score_rule.hpp"
 
 namespace rung {
@@ -46,22 +47,11 @@ struct AttentionHeads {
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t keys() const { return key_count; }
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t value_width() const { return v.shape[3]; }
 
-  /// Rows of a batch element in a packed tensor: [first, first + count).
-  struct Rows {
-    std::int64_t first, count;
-  };
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE static Rows rows_at(
-      const View<const std::int32_t, 1>& offsets, std::int64_t b, std::int64_t total) {
-    const std::int64_t first = clamped(std::int64_t{offsets(b)}, std::int64_t{0}, total);
-    const std::int64_t end = clamped(std::int64_t{offsets(b + 1)}, first, total);
-    return {first, end - first};
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE RowRange query_rows(std::int64_t b) const {
+    return packed_rows(query_offsets, b, q.shape[2]);
   }
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE Rows query_rows(std::int64_t b) const {
-    return query_offsets.data == nullptr ? Rows{0, q.shape[2]}
-                                         : rows_at(query_offsets, b, q.shape[2]);
-  }
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE Rows key_rows(std::int64_t b) const {
-    if (key_offsets.data != nullptr) return rows_at(key_offsets, b, k.shape[2]);
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE RowRange key_rows(std::int64_t b) const {
+    if (key_offsets.data != nullptr) return packed_rows(key_offsets, b, k.shape[2]);
     return {0, key_lengths.data != nullptr ? key_length(key_lengths(b), keys()) : keys()};
   }
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE KeyMask<std::int64_t> mask(std::int64_t b) const {
@@ -70,17 +60,17 @@ struct AttentionHeads {
 
   /// Returns the rows of a batch element, heads x rows x columns: its queries or their results.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE View<const T, 3> q_of(std::int64_t b) const {
-    return element_of(q, b, query_offsets.data != nullptr, query_rows(b));
+    return element_of(q, query_offsets, b);
   }
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE View<T, 3> o_of(std::int64_t b) const {
-    return element_of(o, b, query_offsets.data != nullptr, query_rows(b));
+    return element_of(o, query_offsets, b);
   }
   /// Returns the keys or values of a batch element, heads x rows x columns; not with a page table.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE View<const T, 3> k_of(std::int64_t b) const {
-    return element_of(k, b, key_offsets.data != nullptr, key_rows(b));
+    return element_of(k, key_offsets, b);
   }
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE View<const T, 3> v_of(std::int64_t b) const {
-    return element_of(v, b, key_offsets.data != nullptr, key_rows(b));
+    return element_of(v, key_offsets, b);
   }
   /// Returns key j, or its value, of a batch element and head, wherever it is stored.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE View<const T, 1> key(std::int64_t b, std::int64_t g,
@@ -103,15 +93,6 @@ struct AttentionHeads {
   }
 
  private:
-  template <class U>
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE static View<U, 3> element_of(const View<U, 4>& tensor,
-                                                                        std::int64_t b, bool packed,
-                                                                        const Rows& rows) {
-    View<U, 3> element = tensor.at(packed ? 0 : b);
-    element.data += packed ? rows.first * element.strides[1] : 0;
-    element.shape[1] = rows.count;
-    return element;
-  }
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE View<const T, 1> row_of(const View<const T, 4>& rows,
                                                                    std::int64_t b, std::int64_t g,
                                                                    std::int64_t j) const {

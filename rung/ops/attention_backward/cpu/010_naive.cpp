@@ -34,32 +34,37 @@ void add_head(const Gradients<T>& p, std::int64_t b, std::int64_t h,
   using Sum = Accumulator<T>;
   const std::int64_t g = h / p.group;
   const auto mask = p.mask(b);
-  for (std::int64_t i = 0; i < p.queries; ++i) {
+  const auto keys = p.of_keys(p.k, b).at(g);
+  const auto values = p.of_keys(p.v, b).at(g);
+  const auto queries = p.of_queries(p.q, b).at(h);
+  const auto douts = p.of_queries(p.dout, b).at(h);
+  const auto dqs = p.of_queries(p.dq, b).at(h);
+  for (std::int64_t i = 0; i < mask.queries; ++i) {
     const std::int64_t end = mask.end_key(i);
-    std::fill_n(sums.dq, p.width, Sum{0});
-    const Sum row_sum = end > 0 ? p.row_sum(b, h, i) : Sum{0};
-    const Sum lse = end > 0 ? p.finite_or_infinite_lse(b, h, i) : Sum{0};
+    std::fill_n(sums.dq, p.width(), Sum{0});
+    const Sum of_row = end > 0 ? row_sum(p, b, h, i) : Sum{0};
+    const Sum lse = end > 0 ? finite_or_infinite_lse(p, b, h, i) : Sum{0};
     for (std::int64_t j = mask.first_key(i); j < end; ++j) {
-      Sum score = 0;
-      for (std::int64_t d = 0; d < p.width; ++d) {
-        score += static_cast<Sum>(p.q(b, h, i, d)) * static_cast<Sum>(p.k(b, g, j, d));
+      Sum product = 0;
+      for (std::int64_t d = 0; d < p.width(); ++d) {
+        product += static_cast<Sum>(queries(i, d)) * static_cast<Sum>(keys(j, d));
       }
       Sum dp = 0;
-      for (std::int64_t c = 0; c < p.value_width; ++c) {
-        dp += static_cast<Sum>(p.dout(b, h, i, c)) * static_cast<Sum>(p.v(b, g, j, c));
+      for (std::int64_t c = 0; c < p.value_width(); ++c) {
+        dp += static_cast<Sum>(douts(i, c)) * static_cast<Sum>(values(j, c));
       }
-      const Sum weight = std::exp(p.scale * score - lse);
-      const Sum ds = weight * (dp - row_sum);
-      for (std::int64_t d = 0; d < p.width; ++d) {
-        sums.dq[d] += ds * static_cast<Sum>(p.k(b, g, j, d));
-        sums.dk[j * p.width + d] += ds * static_cast<Sum>(p.q(b, h, i, d));
+      const Sum weight = std::exp(p.rule(product, b, h, i, j, mask.diagonal(i)) - lse);
+      const Sum ds = weight * p.rule.slope_at(product) * (dp - of_row);
+      for (std::int64_t d = 0; d < p.width(); ++d) {
+        sums.dq[d] += ds * static_cast<Sum>(keys(j, d));
+        sums.dk[j * p.width() + d] += ds * static_cast<Sum>(queries(i, d));
       }
-      for (std::int64_t c = 0; c < p.value_width; ++c) {
-        sums.dv[j * p.value_width + c] += weight * static_cast<Sum>(p.dout(b, h, i, c));
+      for (std::int64_t c = 0; c < p.value_width(); ++c) {
+        sums.dv[j * p.value_width() + c] += weight * static_cast<Sum>(douts(i, c));
       }
     }
-    for (std::int64_t d = 0; d < p.width; ++d) {
-      p.dq(b, h, i, d) = static_cast<T>(p.scale * sums.dq[d]);
+    for (std::int64_t d = 0; d < p.width(); ++d) {
+      dqs(i, d) = static_cast<T>(p.rule.scale * sums.dq[d]);
     }
   }
 }
@@ -67,23 +72,28 @@ void add_head(const Gradients<T>& p, std::int64_t b, std::int64_t h,
 void run(const AttentionBackward::Args& args, Context& context) {
   with_gradients(args, [&]<class T>(const Gradients<T>& p) {
     using Sum = Accumulator<T>;
-    const std::int64_t of_keys = p.keys * (p.width + p.value_width);
+    const std::int64_t of_keys = p.keys() * (p.width() + p.value_width());
     auto* const memory = static_cast<Sum*>(
-        context.workspace(static_cast<std::size_t>(of_keys + p.width) * sizeof(Sum)));
-    const NaiveSums<Sum> sums{memory, memory + p.keys * p.width, memory + of_keys};
-    for (std::int64_t b = 0; b < p.batch; ++b) {
-      for (std::int64_t g = 0; g < p.kv_heads; ++g) {
+        context.workspace(static_cast<std::size_t>(of_keys + p.width()) * sizeof(Sum)));
+    const NaiveSums<Sum> sums{memory, memory + p.keys() * p.width(), memory + of_keys};
+    for (std::int64_t b = 0; b < p.batch(); ++b) {
+      for (std::int64_t g = 0; g < p.kv_heads(); ++g) {
         std::fill_n(memory, of_keys, Sum{0});
         for (std::int64_t h = g * p.group; h < (g + 1) * p.group; ++h) add_head(p, b, h, sums);
-        for (std::int64_t j = 0; j < p.keys; ++j) {
-          for (std::int64_t d = 0; d < p.width; ++d) {
-            p.dk(b, g, j, d) = static_cast<T>(p.scale * sums.dk[j * p.width + d]);
+        const auto dk = p.of_keys(p.dk, b).at(g);
+        const auto dv = p.of_keys(p.dv, b).at(g);
+        for (std::int64_t j = 0; j < p.key_rows(b).count; ++j) {
+          for (std::int64_t d = 0; d < p.width(); ++d) {
+            dk(j, d) = static_cast<T>(p.rule.scale * sums.dk[j * p.width() + d]);
           }
-          for (std::int64_t c = 0; c < p.value_width; ++c) {
-            p.dv(b, g, j, c) = static_cast<T>(sums.dv[j * p.value_width + c]);
+          for (std::int64_t c = 0; c < p.value_width(); ++c) {
+            dv(j, c) = static_cast<T>(sums.dv[j * p.value_width() + c]);
           }
         }
       }
+    }
+    for (std::int64_t h = 0; p.dsinks.data != nullptr && h < p.heads(); ++h) {
+      write_sink_gradient(p, h);
     }
   });
 }

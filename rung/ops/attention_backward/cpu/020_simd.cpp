@@ -14,6 +14,7 @@
 //          high-performance matrix multiplication, 2008, for register tiles.
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "rung/core/integer.hpp"
 #include "rung/cpu/foreach_target.hpp"
@@ -206,29 +207,34 @@ HWY_INLINE void weigh_row(Sum* score, Sum* dp, Sum scale, Sum lse, Sum row_sum, 
 template <class T>
 void differentiate(const AttentionBackward::Args& args, const KeyRange& range, void* memory) {
   using Sum = Accumulator<T>;
-  const Gradients<T> call(args);
-  const std::int64_t group_rows = call.group * call.queries;
-  const GradientScratch<Sum> s(call.width, call.value_width, group_rows, static_cast<Sum*>(memory));
+  const Gradients<T> call = attention_gradients<T>(args);
+  const std::int64_t group_rows = call.group * call.queries();
+  const GradientScratch<Sum> s(call.width(), call.value_width(), group_rows,
+                               static_cast<Sum*>(memory));
   const auto mask = call.mask(range.b);
-  const auto k = call.k.at(range.b).at(range.g);
-  const auto v = call.v.at(range.b).at(range.g);
+  const auto k = call.of_keys(call.k, range.b).at(range.g);
+  const auto v = call.of_keys(call.v, range.b).at(range.g);
+  const auto dk = call.of_keys(call.dk, range.b).at(range.g);
+  const auto dv = call.of_keys(call.dv, range.b).at(range.g);
+  const std::int64_t last_key = std::min(range.last_key, call.key_rows(range.b).count);
   Sum* const dq = range.partial_dq == nullptr ? s.dq : static_cast<Sum*>(range.partial_dq);
   std::fill_n(dq, group_rows * s.pitch, Sum{0});
   for (std::int64_t row = 0; row < group_rows; ++row) {
-    const std::int64_t h = range.g * call.group + row / call.queries;
-    const std::int64_t i = row % call.queries;
-    const bool sees = mask.end_key(i) > range.first_key && mask.first_key(i) < range.last_key;
-    s.lse[row] = sees ? log2_e<Sum> * call.finite_or_infinite_lse(range.b, h, i) : Sum{0};
-    s.row_sum[row] = sees ? call.row_sum(range.b, h, i) : Sum{0};
+    const std::int64_t h = range.g * call.group + row / call.queries();
+    const std::int64_t i = row % call.queries();
+    const bool sees =
+        i < mask.queries && mask.end_key(i) > range.first_key && mask.first_key(i) < last_key;
+    s.lse[row] = sees ? log2_e<Sum> * finite_or_infinite_lse(call, range.b, h, i) : Sum{0};
+    s.row_sum[row] = sees ? row_sum(call, range.b, h, i) : Sum{0};
   }
 
   // Keys before the first query's window have no gradient and may hold NaN.
   const std::int64_t first_seen =
-      std::clamp(mask.first_key(0), range.first_key, std::max(range.first_key, range.last_key));
-  store_zeros(call.dk.at(range.b).at(range.g), range.first_key, first_seen);
-  store_zeros(call.dv.at(range.b).at(range.g), range.first_key, first_seen);
-  for (std::int64_t key = first_seen; key < range.last_key; key += key_tile) {
-    const std::int64_t keys = std::min(key_tile, range.last_key - key);
+      std::clamp(mask.first_key(0), range.first_key, std::max(range.first_key, last_key));
+  store_zeros(dk, range.first_key, first_seen);
+  store_zeros(dv, range.first_key, first_seen);
+  for (std::int64_t key = first_seen; key < last_key; key += key_tile) {
+    const std::int64_t keys = std::min(key_tile, last_key - key);
     const std::int64_t present = std::clamp<std::int64_t>(mask.length - key, 0, keys);
     transpose_rows(k, key, present, s.k_columns);
     transpose_rows(v, key, present, s.v_columns);
@@ -238,22 +244,38 @@ void differentiate(const AttentionBackward::Args& args, const KeyRange& range, v
     const std::int64_t first_query = mask.first_query(key);
     const std::int64_t end_query = mask.end_query(key + std::max<std::int64_t>(present, 1) - 1);
     for (std::int64_t head = 0; head < call.group; ++head) {
-      const auto q = call.q.at(range.b).at(range.g * call.group + head);
-      const auto dout = call.dout.at(range.b).at(range.g * call.group + head);
+      const std::int64_t h = range.g * call.group + head;
+      const auto q = call.of_queries(call.q, range.b).at(h);
+      const auto dout = call.of_queries(call.dout, range.b).at(h);
       for (std::int64_t i = first_query; i < end_query; i += query_tile) {
         const std::int64_t rows = std::min(query_tile, end_query - i);
-        const std::int64_t row = head * call.queries + i;
+        const std::int64_t row = head * call.queries() + i;
         convert_rows(q, i, rows, RowMatrix<Sum>{s.q, s.pitch});
         convert_rows(dout, i, rows, RowMatrix<Sum>{s.dout, s.value_pitch});
         std::fill_n(s.p, rows * key_tile, Sum{0});
         std::fill_n(s.ds, rows * key_tile, Sum{0});
-        multiply_add<Sum>({s.q, s.pitch, 1}, {s.k_columns, key_tile}, call.width, {s.p, key_tile},
+        multiply_add<Sum>({s.q, s.pitch, 1}, {s.k_columns, key_tile}, call.width(), {s.p, key_tile},
                           rows, key_tile);
-        multiply_add<Sum>({s.dout, s.value_pitch, 1}, {s.v_columns, key_tile}, call.value_width,
+        multiply_add<Sum>({s.dout, s.value_pitch, 1}, {s.v_columns, key_tile}, call.value_width(),
                           {s.ds, key_tile}, rows, key_tile);
         for (std::int64_t r = 0; r < rows; ++r) {
-          weigh_row(s.p + r * key_tile, s.ds + r * key_tile, call.scale, s.lse[row + r],
-                    s.row_sum[row + r], mask.first_key(i + r) - key, mask.end_key(i + r) - key);
+          const std::int64_t first = mask.first_key(i + r) - key;
+          const std::int64_t end = mask.end_key(i + r) - key;
+          Sum* const p = s.p + r * key_tile;
+          Sum* const ds = s.ds + r * key_tile;
+          if (call.rule.is_plain()) {
+            weigh_row(p, ds, call.rule.scale, s.lse[row + r], s.row_sum[row + r], first, end);
+            continue;
+          }
+          Sum slopes[key_tile];
+          const auto [from, to] = std::pair(std::clamp<std::int64_t>(first, 0, key_tile),
+                                            std::clamp<std::int64_t>(end, 0, key_tile));
+          for (std::int64_t j = from; j < to; ++j) {
+            slopes[j] = call.rule.slope_at(p[j]);
+            p[j] = call.rule(p[j], range.b, h, i + r, key + j, mask.diagonal(i + r));
+          }
+          weigh_row(p, ds, Sum{1}, s.lse[row + r], s.row_sum[row + r], first, end);
+          for (std::int64_t j = from; j < to; ++j) ds[j] *= call.rule.scale * slopes[j];
         }
         multiply_add<Sum>({s.p, 1, key_tile}, {s.dout, s.value_pitch}, rows, {s.dv, s.value_pitch},
                           present, s.value_pitch);
@@ -263,13 +285,13 @@ void differentiate(const AttentionBackward::Args& args, const KeyRange& range, v
                           {dq + row * s.pitch, s.pitch}, rows, s.pitch);
       }
     }
-    store_rows(RowMatrix<Sum>{s.dk, s.pitch}, keys, call.dk.at(range.b).at(range.g), key);
-    store_rows(RowMatrix<Sum>{s.dv, s.value_pitch}, keys, call.dv.at(range.b).at(range.g), key);
+    store_rows(RowMatrix<Sum>{s.dk, s.pitch}, keys, dk, key);
+    store_rows(RowMatrix<Sum>{s.dv, s.value_pitch}, keys, dv, key);
   }
   if (range.partial_dq != nullptr) return;
   for (std::int64_t head = 0; head < call.group; ++head) {
-    store_rows(RowMatrix<Sum>{dq + head * call.queries * s.pitch, s.pitch}, call.queries,
-               call.dq.at(range.b).at(range.g * call.group + head), 0);
+    store_rows(RowMatrix<Sum>{dq + head * call.queries() * s.pitch, s.pitch}, mask.queries,
+               call.of_queries(call.dq, range.b).at(range.g * call.group + head), 0);
   }
 }
 
@@ -330,6 +352,10 @@ void run(const AttentionBackward::Args& args, Context& context) {
       differentiate(args, {.b = b, .g = g, .first_key = 0, .last_key = args.keys()}, scratch);
     }
   }
+  if (!args.has_sink_gradient()) return;
+  with_gradients(args, [&](const auto& p) {
+    for (std::int64_t h = 0; h < p.heads(); ++h) write_sink_gradient(p, h);
+  });
 }
 
 // Not a candidate: `threads` with one thread runs the same code.

@@ -80,10 +80,10 @@ Work work(const AttentionBackward::Args& args, const Context& context) {
 template <class T>
 void combine_row(const Gradients<T>& p, std::int64_t b, std::int64_t h, std::int64_t i,
                  const Accumulator<T>* sums, std::int64_t pitch, std::int64_t ranges) {
-  for (std::int64_t d = 0; d < p.width; ++d) {
+  for (std::int64_t d = 0; d < p.width(); ++d) {
     Accumulator<T> sum = 0;
     for (std::int64_t range = 0; range < ranges; ++range) sum += sums[range * pitch + d];
-    p.dq(b, h, i, d) = static_cast<T>(sum);
+    p.of_queries(p.dq, b)(h, i, d) = static_cast<T>(sum);
   }
 }
 
@@ -112,6 +112,12 @@ void run(const AttentionBackward::Args& args, Context& context) {
                      .partial_dq = is_split ? sums + unit * split.bytes : nullptr},
                     memory + team.rank() * scratch);
     }
+    if (args.has_sink_gradient()) {
+      with_gradients(args, [&](const auto& p) {
+        const cpu::Range mine = team.share(p.heads());
+        for (std::int64_t h = mine.begin; h < mine.end; ++h) write_sink_gradient(p, h);
+      });
+    }
     if (!is_split) return;
     team.wait();
     with_gradients(args, [&]<class T>(const Gradients<T>& p) {
@@ -122,10 +128,12 @@ void run(const AttentionBackward::Args& args, Context& context) {
       for (std::int64_t at = mine.begin; at < mine.end; ++at) {
         const std::int64_t row = at % rows;
         const std::int64_t head = at / rows;
+        const std::int64_t b = head / p.kv_heads();
+        if (row % p.queries() >= p.query_rows(b).count) continue;
         const auto* const first =
             reinterpret_cast<const Sum*>(sums + head * split.ranges * split.bytes) + row * pitch;
-        combine_row(p, head / p.kv_heads, head % p.kv_heads * p.group + row / p.queries,
-                    row % p.queries, first, rows * pitch, split.ranges);
+        combine_row(p, b, head % p.kv_heads() * p.group + row / p.queries(), row % p.queries(),
+                    first, rows * pitch, split.ranges);
       }
     });
   });

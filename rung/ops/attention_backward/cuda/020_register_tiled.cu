@@ -166,13 +166,34 @@ struct GradientPatch {
 struct BackwardItem {
   std::int64_t b, head, first, first_column;
 };
-__device__ __forceinline__ BackwardItem item_at(std::int64_t at, std::int64_t tiles,
-                                                std::int64_t heads, std::int64_t pieces,
-                                                int columns) {
-  const std::int64_t column = at / tiles % pieces;
-  const std::int64_t head = at / tiles / pieces;
-  return {head / heads, head % heads, at % tiles * tile, column * columns};
+/// Returns work item `at`; `rows` and `offsets` are those of the queries, or of the keys.
+__device__ __forceinline__ BackwardItem item_at(std::int64_t at, std::int64_t batch_size,
+                                                std::int64_t rows,
+                                                const View<const std::int32_t, 1>& offsets,
+                                                std::int64_t pieces, int columns) {
+  const std::int64_t tiles = count_row_tiles(offsets.data != nullptr, batch_size, rows, tile);
+  const RowTileAt place = row_tile_at(offsets, rows, tile, at % tiles);
+  return {place.element, at / tiles / pieces, place.first, at / tiles % pieces * columns};
 }
+
+/// Computes P and dS of a query and a key from their products; lse and the score of P are times
+/// log2(e).
+template <class Sum>
+struct Weights {
+  Sum p, ds;
+  template <class T>
+  __device__ __forceinline__ Weights(const Gradients<T>& call, bool plain, Sum product, Sum dp,
+                                     Sum lse, Sum row_sum, const BackwardItem& item, std::int64_t h,
+                                     std::int64_t i, std::int64_t j, std::int64_t diagonal) {
+    if (plain) {
+      p = power_of_two(call.rule.scale * log2_e<Sum> * product - lse);
+      ds = p * (dp - row_sum);
+    } else {
+      p = power_of_two(log2_e<Sum> * call.rule(product, item.b, h, i, j, diagonal) - lse);
+      ds = p * call.rule.slope_at(product) * (dp - row_sum);
+    }
+  }
+};
 
 /// Computes dk and dv: a block owns a tile of keys and loops over the queries of all heads that
 /// share it.
@@ -185,23 +206,25 @@ __global__ void __launch_bounds__(threads)
   const int thread = static_cast<int>(threadIdx.x);
   const int row = thread / across * patch;
   const int column = thread % across * patch;
-  const Sum factor = call.scale * log2_e<Sum>;
+  const bool plain = call.rule.is_plain();
   const std::int64_t widest = larger(call.width(), call.value_width());
   for (std::int64_t at = blockIdx.x; at < items; at += gridDim.x) {
-    const BackwardItem item = item_at(at, ceil_div(call.keys(), tile), call.kv_heads(),
+    const BackwardItem item = item_at(at, call.batch(), call.keys(), call.key_offsets,
                                       ceil_div(widest, piece<Sum>), piece<Sum>);
     const auto mask = call.mask(item.b);
-    const auto k = call.k.at(item.b).at(item.head);
-    const auto v = call.v.at(item.b).at(item.head);
+    const std::int64_t keys = call.key_rows(item.b).count;
+    if (item.first >= keys) continue;  // the same for the whole block
+    const auto k = call.of_keys(call.k, item.b).at(item.head);
+    const auto v = call.of_keys(call.v, item.b).at(item.head);
     const std::int64_t first_query = mask.first_query(item.first);
     const std::int64_t end_query = mask.end_query(smaller(item.first + tile, mask.length) - 1);
     GradientPatch<Sum> dk;
     GradientPatch<Sum> dv;
     for (int head = 0; head < call.group; ++head) {
       const std::int64_t h = item.head * call.group + head;
-      const auto q = call.q.at(item.b).at(h);
-      const auto dout = call.dout.at(item.b).at(h);
-      const std::int64_t first_row = (item.b * call.heads() + h) * call.queries();
+      const auto q = call.of_queries(call.q, item.b).at(h);
+      const auto dout = call.of_queries(call.dout, item.b).at(h);
+      const std::int64_t first_row = call.first_row(item.b, h);
       for (std::int64_t query = first_query; query < end_query; query += tile) {
         Sum scores[patch][patch];
         Sum dp[patch][patch];
@@ -219,9 +242,10 @@ __global__ void __launch_bounds__(threads)
           for (int c = 0; c < patch; ++c) {
             const std::int64_t j = item.first + column + c;
             const bool seen = j >= first_key && j < end_key;
-            const Sum weight = seen ? power_of_two(factor * scores[r][c] - lse) : Sum(0);
-            tiles.p[row + r][column + c] = weight;
-            tiles.ds[row + r][column + c] = seen ? weight * (dp[r][c] - sum) : Sum(0);
+            const Weights<Sum> pair(call, plain, scores[r][c], dp[r][c], lse, sum, item, h,
+                                    seen ? i : 0, seen ? j : 0, mask.diagonal(i));
+            tiles.p[row + r][column + c] = seen ? pair.p : Sum(0);
+            tiles.ds[row + r][column + c] = seen ? pair.ds : Sum(0);
           }
         }
         const auto left = static_cast<int>(smaller(end_query - query, std::int64_t{tile}));
@@ -230,7 +254,7 @@ __global__ void __launch_bounds__(threads)
           load_piece<T>({q, query + from, end_query}, item.first_column, tiles.rows.q);
           load_piece<T>({dout, query + from, end_query}, item.first_column, tiles.rows.dout);
           __syncthreads();  // the rows are complete
-          if (item.first + row >= call.keys()) continue;
+          if (item.first + row >= keys) continue;
           const int there = smaller(left - from, batch);
 #pragma unroll 4
           for (int i = 0; i < there; ++i) {
@@ -240,8 +264,9 @@ __global__ void __launch_bounds__(threads)
         }
       }
     }
-    dk.store(call.dk.at(item.b).at(item.head), item.first, item.first_column, call.scale);
-    dv.store(call.dv.at(item.b).at(item.head), item.first, item.first_column, Sum(1));
+    dk.store(call.of_keys(call.dk, item.b).at(item.head), item.first, item.first_column,
+             call.rule.scale);
+    dv.store(call.of_keys(call.dv, item.b).at(item.head), item.first, item.first_column, Sum(1));
   }
 }
 
@@ -255,18 +280,19 @@ __global__ void __launch_bounds__(threads)
   const int thread = static_cast<int>(threadIdx.x);
   const int row = thread / across * patch;
   const int column = thread % across * patch;
-  const Sum factor = call.scale * log2_e<Sum>;
+  const bool plain = call.rule.is_plain();
   for (std::int64_t at = blockIdx.x; at < items; at += gridDim.x) {
-    const BackwardItem item = item_at(at, ceil_div(call.queries(), tile), call.heads(),
+    const BackwardItem item = item_at(at, call.batch(), call.queries(), call.query_offsets,
                                       ceil_div(call.width(), piece<Sum>), piece<Sum>);
     const auto mask = call.mask(item.b);
-    const auto q = call.q.at(item.b).at(item.head);
-    const auto dout = call.dout.at(item.b).at(item.head);
-    const auto k = call.k.at(item.b).at(item.head / call.group);
-    const auto v = call.v.at(item.b).at(item.head / call.group);
-    const std::int64_t end = smaller(item.first + tile, call.queries());
+    if (item.first >= mask.queries) continue;  // the same for the whole block
+    const auto q = call.of_queries(call.q, item.b).at(item.head);
+    const auto dout = call.of_queries(call.dout, item.b).at(item.head);
+    const auto k = call.of_keys(call.k, item.b).at(item.head / call.group);
+    const auto v = call.of_keys(call.v, item.b).at(item.head / call.group);
+    const std::int64_t end = smaller(item.first + tile, mask.queries);
     const std::int64_t end_of_last = mask.end_key(end - 1);
-    const std::int64_t first_row = (item.b * call.heads() + item.head) * call.queries();
+    const std::int64_t first_row = call.first_row(item.b, item.head);
     GradientPatch<Sum> dq;
     for (std::int64_t key = mask.first_key(item.first); key < end_of_last; key += tile) {
       Sum scores[patch][patch];
@@ -284,8 +310,9 @@ __global__ void __launch_bounds__(threads)
         for (int c = 0; c < patch; ++c) {
           const std::int64_t j = key + column + c;
           const bool seen = j >= first_key && j < end_key;
-          const Sum weight = seen ? power_of_two(factor * scores[r][c] - lse) : Sum(0);
-          tiles.ds[column + c][row + r] = seen ? weight * (dp[r][c] - sum) : Sum(0);
+          const Weights<Sum> pair(call, plain, scores[r][c], dp[r][c], lse, sum, item, item.head,
+                                  seen ? i : 0, seen ? j : 0, mask.diagonal(i));
+          tiles.ds[column + c][row + r] = seen ? pair.ds : Sum(0);
         }
       }
       const auto left = static_cast<int>(smaller(end_of_last - key, std::int64_t{tile}));
@@ -301,7 +328,8 @@ __global__ void __launch_bounds__(threads)
         }
       }
     }
-    dq.store(call.dq.at(item.b).at(item.head), item.first, item.first_column, call.scale);
+    dq.store(call.of_queries(call.dq, item.b).at(item.head), item.first, item.first_column,
+             call.rule.scale);
   }
 }
 
@@ -311,9 +339,10 @@ struct BackwardItems {
   explicit BackwardItems(const AttentionBackward::Args& args) {
     const std::int64_t columns = args.q.dtype == DType::f64 ? piece<double> : piece<float>;
     const std::int64_t widest = larger(args.width(), args.value_width());
-    keys = args.batch() * args.kv_heads() * ceil_div(args.keys(), tile) * ceil_div(widest, columns);
-    queries = args.batch() * args.heads() * ceil_div(args.queries(), tile) *
-              ceil_div(args.width(), columns);
+    keys = count_row_tiles(args.has_key_offsets(), args.batch(), args.keys(), tile) *
+           args.kv_heads() * ceil_div(widest, columns);
+    queries = count_row_tiles(args.has_query_offsets(), args.batch(), args.queries(), tile) *
+              args.heads() * ceil_div(args.width(), columns);
   }
 };
 constexpr std::int64_t max_blocks = 0x7fffffff;
@@ -342,7 +371,7 @@ Work work(const AttentionBackward::Args& args, const Context&) {
 void run(const AttentionBackward::Args& args, Context& context) {
   const BackwardItems items(args);
   visit<float, double, f16, bf16>(args.q.dtype, [&]<class T>() {
-    const Gradients<T> call = gradients_of<T>(args);
+    const Gradients<T> call = attention_gradients<T>(args);
     const auto rows = make_row_sums(args, context, call);
     constexpr std::size_t bytes = sizeof(BackwardTiles<Accumulator<T>>);
     launch(context,

@@ -123,7 +123,35 @@ __device__ __forceinline__ void store_gradient(const View<T, 2>& to, int first, 
   }
 }
 
-template <class T, int Width>
+/// Returns tile `number` of block_rows rows of the batch elements; without offsets the tiles of all
+/// elements alternate.
+__device__ __forceinline__ RowTileAt tile_of_block(const View<const std::int32_t, 1>& offsets,
+                                                   std::int64_t total, std::int64_t batch,
+                                                   int number) {
+  if (offsets.data != nullptr) return row_tile_at(offsets, total, block_rows, number);
+  return {number % batch, number / batch * block_rows};
+}
+
+/// Replaces products by the exponents of their weights, and returns the derivatives of the soft cap
+/// in `slopes`. Element i is the pair (query, key) that pair_of(i, &query, &key) gives.
+template <class T, int Count, class PairOf>
+__device__ __forceinline__ void apply_rule(const Gradients<T>& call, const KeyMask<int>& mask,
+                                           int b, int head, float (&products)[Count],
+                                           float (&slopes)[Count], const PairOf& pair_of) {
+#pragma unroll
+  for (int i = 0; i < Count; ++i) {
+    int query = 0;
+    int key = 0;
+    pair_of(i, query, key);
+    slopes[i] = call.rule.slope_at(products[i]);
+    const bool exists = query < mask.queries && key < mask.length;  // else no bias is there
+    products[i] =
+        exists ? log2_e<float> * call.rule(products[i], b, head, query, key, mask.diagonal(query))
+               : 0.0F;
+  }
+}
+
+template <class T, int Width, bool Plain>
 __global__ void __launch_bounds__(tensor_threads, 2)
     attention_backward_tensor_keys(TensorCall<T> job) {
   constexpr int tile = query_tile<Width>;
@@ -133,13 +161,14 @@ __global__ void __launch_bounds__(tensor_threads, 2)
   Layout& layout = shared<Layout>();
   const Gradients<T>& call = job.call;
   const auto kv_heads = static_cast<int>(call.kv_heads());
-  // Start with the first keys, which most queries see under a causal mask.
-  const int first =
-      static_cast<int>(blockIdx.x) / (kv_heads * static_cast<int>(call.batch())) * block_rows;
   const int kv_head = static_cast<int>(blockIdx.x) % kv_heads;
-  const int b = static_cast<int>(blockIdx.x) / kv_heads % static_cast<int>(call.batch());
+  // Start with the first keys, which most queries see under a causal mask.
+  const RowTileAt place = tile_of_block(call.key_offsets, call.keys(), call.batch(),
+                                        static_cast<int>(blockIdx.x) / kv_heads);
+  const auto b = static_cast<int>(place.element);
+  const auto first = static_cast<int>(place.first);
   const KeyMask<int> mask = call.template mask<int>(b);
-  const auto queries = static_cast<int>(call.queries());
+  if (first >= call.key_rows(b).count) return;
   const int first_seen = mask.first_key(0);  // keys before it may hold NaN
   const int first_query = mask.first_query(first);
   const int end_query = mask.end_query(min(first + block_rows, mask.length) - 1);
@@ -149,11 +178,12 @@ __global__ void __launch_bounds__(tensor_threads, 2)
   const auto copy_queries = [&](int round, int stage) {
     const int head = kv_head * call.group + round / tiles;
     const int query = first_query + round % tiles * tile;
-    Queries::template copy<tensor_threads>(layout.q[stage], call.q.at(b).at(head), query, 0,
-                                           end_query, job.wide_q);
-    Queries::template copy<tensor_threads>(layout.dout[stage], call.dout.at(b).at(head), query, 0,
+    Queries::template copy<tensor_threads>(layout.q[stage], call.of_queries(call.q, b).at(head),
+                                           query, 0, end_query, job.wide_q);
+    Queries::template copy<tensor_threads>(layout.dout[stage],
+                                           call.of_queries(call.dout, b).at(head), query, 0,
                                            end_query, job.wide_dout);
-    const int row = (b * static_cast<int>(call.heads()) + head) * queries + query;
+    const int row = static_cast<int>(call.first_row(b, head)) + query;
     const auto thread = static_cast<int>(threadIdx.x);
     if (thread < 2 * tile) {
       // Rows past the end are zero, and so are their products.
@@ -166,10 +196,10 @@ __global__ void __launch_bounds__(tensor_threads, 2)
     ptx::async_commit();
   };
   if (rounds > 0) {
-    Keys::template copy<tensor_threads>(layout.k, call.k.at(b).at(kv_head), first, first_seen,
-                                        mask.length, job.wide_k);
-    Keys::template copy<tensor_threads>(layout.v, call.v.at(b).at(kv_head), first, first_seen,
-                                        mask.length, job.wide_v);
+    Keys::template copy<tensor_threads>(layout.k, call.of_keys(call.k, b).at(kv_head), first,
+                                        first_seen, mask.length, job.wide_k);
+    Keys::template copy<tensor_threads>(layout.v, call.of_keys(call.v, b).at(kv_head), first,
+                                        first_seen, mask.length, job.wide_v);
     copy_queries(0, 0);
   }
 
@@ -190,10 +220,19 @@ __global__ void __launch_bounds__(tensor_threads, 2)
     const int first_key = first + warp_row;
     const bool masked =
         first_key + warp_rows > mask.end_key(query) || first_key < mask.first_key(query + tile - 1);
+    [[maybe_unused]] float slopes[Plain ? 1 : tile / 2];
+    if constexpr (!Plain) {
+      apply_rule(call, mask, b, kv_head * call.group + round / tiles, p, slopes,
+                 [&](int i, int& of_query, int& of_key) {
+                   of_query = query + accumulator_column(i);
+                   of_key = key + 8 * accumulator_row(i);
+                 });
+    }
 #pragma unroll
     for (int i = 0; i < tile / 2; ++i) {
       const int column = accumulator_column(i);
-      p[i] = ptx::fast_exp2(fmaf(p[i], job.exponent_scale, -layout.lse[stage][column]));
+      p[i] =
+          ptx::fast_exp2(fmaf(p[i], Plain ? job.exponent_scale : 1.0F, -layout.lse[stage][column]));
       if (masked && !mask.sees(query + column, key + 8 * accumulator_row(i))) p[i] = 0;
     }
     multiply_by_columns<T, Queries, Width, tile / 16>(dv, p, layout.dout[stage], value_width);
@@ -204,14 +243,16 @@ __global__ void __launch_bounds__(tensor_threads, 2)
 #pragma unroll
     for (int i = 0; i < tile / 2; ++i) {
       ds[i] = p[i] * (ds[i] - layout.row_sum[stage][accumulator_column(i)]);
+      if constexpr (!Plain) ds[i] *= slopes[i];
     }
     multiply_by_columns<T, Queries, Width, tile / 16>(dk, ds, layout.q[stage], width);
   }
-  store_gradient<T, Width>(call.dk.at(b).at(kv_head), first + warp_row, call.scale, dk);
-  store_gradient<T, Width>(call.dv.at(b).at(kv_head), first + warp_row, 1.0F, dv);
+  store_gradient<T, Width>(call.of_keys(call.dk, b).at(kv_head), first + warp_row, call.rule.scale,
+                           dk);
+  store_gradient<T, Width>(call.of_keys(call.dv, b).at(kv_head), first + warp_row, 1.0F, dv);
 }
 
-template <class T, int Width>
+template <class T, int Width, bool Plain>
 __global__ void __launch_bounds__(tensor_threads, 2)
     attention_backward_tensor_queries(TensorCall<T> job) {
   using Layout = QueriesOuterLayout<T, Width>;
@@ -219,21 +260,22 @@ __global__ void __launch_bounds__(tensor_threads, 2)
   using Keys = typename Layout::Keys;
   Layout& layout = shared<Layout>();
   const Gradients<T>& call = job.call;
-  const auto queries = static_cast<int>(call.queries());
   const auto heads = static_cast<int>(call.heads());
-  const int query_blocks = ceil_div(queries, block_rows);
   // Start with the last queries, which see the most keys under a causal mask.
-  const int first =
-      (query_blocks - 1 - static_cast<int>(blockIdx.x) / (heads * static_cast<int>(call.batch()))) *
-      block_rows;
-  const int head = static_cast<int>(blockIdx.x) % heads;
-  const int b = static_cast<int>(blockIdx.x) / heads % static_cast<int>(call.batch());
+  const auto block = static_cast<int>(gridDim.x - 1 - blockIdx.x);
+  const int head = block % heads;
+  const RowTileAt place =
+      tile_of_block(call.query_offsets, call.queries(), call.batch(), block / heads);
+  const auto b = static_cast<int>(place.element);
+  const auto first = static_cast<int>(place.first);
   const KeyMask<int> mask = call.template mask<int>(b);
+  const int queries = mask.queries;
+  if (first >= queries) return;
   const int first_key = mask.first_key(first);
   const int tiles =
       ceil_div(mask.end_key(min(first + block_rows, queries) - 1) - first_key, key_tile);
-  const auto k = call.k.at(b).at(head / call.group);
-  const auto v = call.v.at(b).at(head / call.group);
+  const auto k = call.of_keys(call.k, b).at(head / call.group);
+  const auto v = call.of_keys(call.v, b).at(head / call.group);
 
   const auto copy_keys = [&](int number, int stage) {
     Keys::template copy<tensor_threads>(layout.k[stage], k, first_key + number * key_tile, 0,
@@ -244,10 +286,10 @@ __global__ void __launch_bounds__(tensor_threads, 2)
   };
   if (tiles > 0) {
     const int begin = mask.first_query(0);  // earlier queries see no key
-    Queries::template copy<tensor_threads>(layout.q, call.q.at(b).at(head), first, begin, queries,
-                                           job.wide_q);
-    Queries::template copy<tensor_threads>(layout.dout, call.dout.at(b).at(head), first, begin,
-                                           queries, job.wide_dout);
+    Queries::template copy<tensor_threads>(layout.q, call.of_queries(call.q, b).at(head), first,
+                                           begin, queries, job.wide_q);
+    Queries::template copy<tensor_threads>(layout.dout, call.of_queries(call.dout, b).at(head),
+                                           first, begin, queries, job.wide_dout);
     copy_keys(0, 0);
   }
 
@@ -262,8 +304,8 @@ __global__ void __launch_bounds__(tensor_threads, 2)
 #pragma unroll
   for (int row = 0; row < 2; ++row) {
     if (query + 8 * row >= queries) continue;
-    lse[row] = job.rows.lse[(b * heads + head) * queries + query + 8 * row];
-    row_sum[row] = job.rows.sum[(b * heads + head) * queries + query + 8 * row];
+    lse[row] = job.rows.lse[call.first_row(b, head) + query + 8 * row];
+    row_sum[row] = job.rows.sum[call.first_row(b, head) + query + 8 * row];
   }
   float dq[Width / 2] = {};
   for (int number = 0, stage = 0; number < tiles; ++number, stage ^= 1) {
@@ -279,16 +321,25 @@ __global__ void __launch_bounds__(tensor_threads, 2)
                                                         value_width);
     const int tile_key = first_key + number * key_tile;
     const bool masked = tile_key + key_tile > end_of_first || tile_key < first_of_last;
+    [[maybe_unused]] float slopes[Plain ? 1 : key_tile / 2];
+    if constexpr (!Plain) {
+      apply_rule(call, mask, b, head, p, slopes, [&](int i, int& of_query, int& of_key) {
+        of_query = query + 8 * accumulator_row(i);
+        of_key = tile_key + accumulator_column(i);
+      });
+    }
 #pragma unroll
     for (int i = 0; i < key_tile / 2; ++i) {
       const int row = accumulator_row(i);
-      const float weight = ptx::fast_exp2(fmaf(p[i], job.exponent_scale, -lse[row]));
+      const float weight = ptx::fast_exp2(fmaf(p[i], Plain ? job.exponent_scale : 1.0F, -lse[row]));
       ds[i] = weight * (ds[i] - row_sum[row]);
+      if constexpr (!Plain) ds[i] *= slopes[i];
       if (masked && !mask.sees(query + 8 * row, tile_key + accumulator_column(i))) ds[i] = 0;
     }
     multiply_by_columns<T, Keys, Width, key_tile / 16>(dq, ds, layout.k[stage], width);
   }
-  store_gradient<T, Width>(call.dq.at(b).at(head), first + warp_row, call.scale, dq);
+  store_gradient<T, Width>(call.of_queries(call.dq, b).at(head), first + warp_row, call.rule.scale,
+                           dq);
 }
 
 Support supports(const AttentionBackward::Args& args, const Context&) {
@@ -314,7 +365,7 @@ Work work(const AttentionBackward::Args& args, const Context&) {
 
 void run(const AttentionBackward::Args& args, Context& context) {
   with_width(args, [&]<class T, int Width>() {
-    TensorCall<T> job{.call = gradients_of<T>(args),
+    TensorCall<T> job{.call = attention_gradients<T>(args),
                       .rows = {},
                       .exponent_scale = static_cast<float>(args.options.scale * log2_e<double>),
                       .wide_q = starts_rows_at(args.q, 16),
@@ -322,20 +373,23 @@ void run(const AttentionBackward::Args& args, Context& context) {
                       .wide_v = starts_rows_at(args.v, 16),
                       .wide_dout = starts_rows_at(args.dout, 16)};
     job.rows = make_row_sums(args, context, job.call);
-    const std::int64_t key_blocks =
-        args.batch() * args.kv_heads() * ceil_div(args.keys(), block_rows);
-    const std::int64_t query_blocks =
-        args.batch() * args.heads() * ceil_div(args.queries(), block_rows);
+    const bool plain = args.has_plain_scores();
     launch(context,
-           {.grid = key_blocks,
+           {.grid = args.kv_heads() *
+                    count_row_tiles(args.has_key_offsets(), args.batch(), args.keys(), block_rows),
             .block = tensor_threads,
             .shared_bytes = sizeof(KeysOuterLayout<T, Width>)},
-           attention_backward_tensor_keys<T, Width>, job);
+           plain ? attention_backward_tensor_keys<T, Width, true>
+                 : attention_backward_tensor_keys<T, Width, false>,
+           job);
     launch(context,
-           {.grid = query_blocks,
+           {.grid = args.heads() * count_row_tiles(args.has_query_offsets(), args.batch(),
+                                                   args.queries(), block_rows),
             .block = tensor_threads,
             .shared_bytes = sizeof(QueriesOuterLayout<T, Width>)},
-           attention_backward_tensor_queries<T, Width>, job);
+           plain ? attention_backward_tensor_queries<T, Width, true>
+                 : attention_backward_tensor_queries<T, Width, false>,
+           job);
   });
 }
 

@@ -13,7 +13,12 @@ using Cpp = rung::AttentionBackwardOptions;
 constexpr auto table = options_table<C, Cpp>(
     "rung_attention_backward_options", field("scale", &C::scale, &Cpp::scale),
     field("causal", &C::causal, &Cpp::causal), field("window", &C::window, &Cpp::window),
-    field("key_lengths", &C::key_lengths, &Cpp::key_lengths));
+    field("soft_cap", &C::soft_cap, &Cpp::soft_cap),
+    field("key_lengths", &C::key_lengths, &Cpp::key_lengths),
+    field("query_offsets", &C::query_offsets, &Cpp::query_offsets),
+    field("key_offsets", &C::key_offsets, &Cpp::key_offsets),
+    field("slopes", &C::slopes, &Cpp::slopes), field("bias", &C::bias, &Cpp::bias),
+    field("sinks", &C::sinks, &Cpp::sinks), field("dsinks", &C::dsinks, &Cpp::dsinks));
 
 }  // namespace
 

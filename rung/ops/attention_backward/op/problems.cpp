@@ -10,12 +10,15 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "rung/core/bounds.hpp"
 #include "rung/core/require.hpp"
 #include "rung/harness/any_operator.hpp"
 #include "rung/harness/problem_writer.hpp"
 #include "rung/ops/attention/attention.hpp"
 #include "rung/ops/attention/shared/mask.hpp"
+#include "rung/ops/attention/shared/problem_rows.hpp"
 #include "rung/ops/attention_backward/op/attention_backward.hpp"
 
 namespace rung {
@@ -23,27 +26,10 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// Returns the key_lengths entry of `lengths` problems: all keys, some, none, too many, or
-/// negative.
-std::int64_t stated_length(std::int64_t batch_element, std::int64_t keys) {
-  switch (batch_element % 5) {
-    case 0:
-      return keys;
-    case 1:
-      return keys / 3 + 1;
-    case 2:
-      return 0;
-    case 3:
-      return keys + 7;
-    default:
-      return -3;
-  }
-}
-
 /// Extents of a problem, and its mask.
 struct ProblemShape {
   std::int64_t batch, heads, queries, width, kv_heads, keys, value_width;
-  bool causal, lengths, bshd;
+  bool causal, lengths, bshd, packed;
   std::int64_t window;
 
   explicit ProblemShape(const Problem& problem)
@@ -57,8 +43,18 @@ struct ProblemShape {
         causal(problem.has("causal")),
         lengths(problem.has("lengths")),
         bshd(problem.has("bshd")),
+        packed(problem.has("packed")),
         window(problem.integer("window", 0, Problem::count)) {}
 
+  /// Packed problems have one element on the first axis, with the rows of all.
+  [[nodiscard]] std::int64_t elements() const { return packed ? 1 : batch; }
+  [[nodiscard]] std::int64_t query_rows() const {
+    return packed ? problem_offset(batch, queries, 0) : queries;
+  }
+  [[nodiscard]] std::int64_t key_rows() const {
+    return packed ? problem_offset(batch, keys, shift()) : keys;
+  }
+  [[nodiscard]] int shift() const { return keys == queries ? 0 : 1; }
   [[nodiscard]] KeyMask<std::int64_t> mask(std::int64_t batch_element) const {
     const auto stated = static_cast<std::int32_t>(stated_length(batch_element, keys));
     return {queries, lengths ? key_length(stated, keys) : keys, causal,
@@ -94,6 +90,15 @@ const Inputs::Entry& entry_named(const Inputs& inputs, std::string_view name, st
   reject(AttentionBackward::name, fmt::format("no tensor '{}' was made", name));
 }
 
+/// Returns a bias of heads x queries x keys as one for every batch element.
+ConstTensorRef for_batch(const ConstTensorRef& bias, std::int64_t batch) {
+  return {bias.data,
+          bias.dtype,
+          {batch, bias.shape[0], bias.shape[1], bias.shape[2]},
+          {0, bias.strides[0], bias.strides[1], bias.strides[2]},
+          bias.device};
+}
+
 ForwardResults forward_results(const AttentionBackward::Call& call, const ProblemShape& shape,
                                const Inputs& inputs) {
   const auto host = [&](std::string_view name) {
@@ -111,18 +116,33 @@ ForwardResults forward_results(const AttentionBackward::Call& call, const Proble
     return made;
   };
   ForwardResults results{
-      Tensor(call.q.dtype, {shape.batch, shape.heads, shape.queries, shape.value_width}),
+      Tensor(call.q.dtype, {shape.elements(), shape.heads, shape.query_rows(), shape.value_width}),
       Tensor(call.q.dtype == DType::f64 ? DType::f64 : DType::f32,
-             {shape.batch, shape.heads, shape.queries})};
+             {shape.elements(), shape.heads, shape.query_rows()})};
   AttentionOptions options{.scale = call.options.scale,
                            .causal = call.options.causal,
                            .window = call.options.window,
+                           .soft_cap = call.options.soft_cap,
                            .lse = results.lse};
-  Tensor lengths;
-  if (shape.lengths) {
-    lengths = host("key_lengths");
-    options.key_lengths = lengths;
-  }
+  std::vector<Tensor> copies;
+  copies.reserve(6);
+  const auto copy_if = [&](const ConstTensorRef& given, std::string_view name) {
+    if (given.data == nullptr) return ConstTensorRef{};
+    copies.push_back(host(name));
+    return ConstTensorRef(copies.back());
+  };
+  const auto first_row = [](ConstTensorRef line) {  // offsets are made as 1 x (B + 1)
+    return line.data == nullptr ? line
+                                : ConstTensorRef(line.data, line.dtype, {line.shape[1]},
+                                                 {line.strides[1]}, line.device);
+  };
+  options.key_lengths = copy_if(call.options.key_lengths, "key_lengths");
+  options.query_offsets = first_row(copy_if(call.options.query_offsets, "query_offsets"));
+  options.key_offsets = first_row(copy_if(call.options.key_offsets, "key_offsets"));
+  options.slopes = copy_if(call.options.slopes, "slopes");
+  options.sinks = copy_if(call.options.sinks, "sinks");
+  options.bias = copy_if(call.options.bias, "bias");
+  if (options.bias.data != nullptr) options.bias = for_batch(options.bias, shape.batch);
   Context context = Context::cpu();
   attention(context, ref(hosts[0]), ref(hosts[1]), ref(hosts[2]), results.o, options);
   return results;
@@ -243,6 +263,35 @@ std::vector<Problem> AttentionBackward::check_problems(Backend backend) {
       "bf16 1x1x64x128,keys=200,causal,window=199",  // hides one key of a tile from 64 queries
   });
   problems.insert(problems.end(), windows.begin(), windows.end());
+  const std::vector<Problem> rules = Problem::parse_all({
+      "f32 1x2x9x16,keys=20,cap=2",
+      "f32 2x4x12x8,kv=2,causal,cap=0.5",
+      "f32 2x3x9x16,keys=15,slopes",  // keys after the diagonal, too
+      "f32 2x2x10x8,keys=13,bias",
+      "f32 2x3x15x16,causal,sinks",
+      "f32 1x2x20x16,keys=9,causal,sinks,special",  // the first queries see only the sink
+      "f32 2x2x5x16,keys=0,sinks",
+      "f32 5x4x11x8,kv=2,keys=20,lengths,causal,window=6,cap=3,slopes,bias,sinks",
+      "f32 1x2x70x12,keys=80,causal,cap=2,slopes,sinks",
+      "f64 2x4x9x8,kv=2,keys=20,causal,cap=2,slopes,bias,sinks",
+      "f16 1x2x40x64,causal,cap=2,sinks",
+      "f16 1x2x33x64,keys=40,slopes,bias",
+      "bf16 2x2x20x128,causal,bias,sinks",
+      "bf16 1x2x80x64,causal,window=30,cap=3,slopes,sinks",
+      "bf16 1x1x130x128,keys=140,cap=1,bias",
+      "bf16 5x2x20x64,keys=30,lengths,causal,special,cap=4,slopes,sinks",
+      "bf16 1x1x12x160,keys=9,cap=2,slopes",
+  });
+  problems.insert(problems.end(), rules.begin(), rules.end());
+  const std::vector<Problem> packed = Problem::parse_all({
+      "f32 5x2x9x16,packed", "f32 4x4x12x8,kv=2,packed,causal,sinks",
+      "f32 5x2x12x16,keys=30,packed,causal,window=7,cap=2,slopes,sinks",
+      "f32 3x2x70x16,keys=9,packed,causal",  // more queries than keys
+      "f32 0x2x3x8,packed", "f64 5x2x11x8,packed,causal,bshd", "f16 5x4x70x64,kv=2,packed,causal",
+      "bf16 5x2x80x64,keys=50,packed", "bf16 4x2x70x128,packed,causal,window=33,bshd",
+      "bf16 5x2x37x36,packed,causal",  // rows not aligned to 16 bytes
+  });
+  problems.insert(problems.end(), packed.begin(), packed.end());
   if (backend == Backend::simt) return problems;
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 1x2x257x64,causal",
@@ -281,9 +330,13 @@ std::vector<Problem> AttentionBackward::bench_problems(Backend backend) {
 
 AttentionBackward::Call AttentionBackward::make(const Problem& problem, Inputs& inputs) {
   problem.expect(name, 4,
-                 {"kv", "keys", "dv", "scale", "causal", "window", "lengths", "bshd", "special"});
+                 {"kv", "keys", "dv", "scale", "causal", "window", "cap", "slopes", "bias", "sinks",
+                  "lengths", "packed", "bshd", "special"});
   const ProblemShape shape(problem);
   const bool special = problem.has("special");
+  if (shape.packed && (special || shape.lengths || problem.has("bias"))) {
+    reject(name, "packed is given; accepted without special, lengths and bias");
+  }
   const DType dtype = problem.dtype;
   const bool adversarial = inputs.variant().values == Values::adversarial;
 
@@ -296,8 +349,8 @@ AttentionBackward::Call AttentionBackward::make(const Problem& problem, Inputs& 
   const double narrow_dout = adversarial && dtype == DType::f16 ? 0x1p-4 : 1;
   const auto input = [&](std::string_view tensor, std::int64_t heads, std::int64_t rows,
                          std::int64_t columns, double scale, const ValueMaker& maker) {
-    const Extents extents = shape.bshd ? Extents{shape.batch, rows, heads, columns}
-                                       : Extents{shape.batch, heads, rows, columns};
+    const Extents extents = shape.bshd ? Extents{shape.elements(), rows, heads, columns}
+                                       : Extents{shape.elements(), heads, rows, columns};
     ConstTensorRef made = maker ? inputs.input(tensor, dtype, extents, maker)
                                 : inputs.input(tensor, dtype, extents, scale);
     if (shape.bshd) {
@@ -324,21 +377,56 @@ AttentionBackward::Call AttentionBackward::make(const Problem& problem, Inputs& 
   };
 
   AttentionBackward::Call call;
-  call.q = input("q", shape.heads, shape.queries, shape.width, narrow_scores,
+  AttentionBackwardOptions& options = call.options;
+  const std::int64_t query_rows = shape.query_rows();
+  const std::int64_t key_rows = shape.key_rows();
+  call.q = input("q", shape.heads, query_rows, shape.width, narrow_scores,
                  maker_if_special(query_maker(shape.width)));
-  call.k = input("k", shape.kv_heads, shape.keys, shape.width, narrow_scores,
+  call.k = input("k", shape.kv_heads, key_rows, shape.width, narrow_scores,
                  maker_if_special(key_maker(shape.width)));
-  call.v = input("v", shape.kv_heads, shape.keys, shape.value_width, 1.0,
+  call.v = input("v", shape.kv_heads, key_rows, shape.value_width, 1.0,
                  maker_if_special(key_maker(shape.value_width)));
   if (shape.lengths) {
-    call.options.key_lengths =
+    options.key_lengths =
         inputs.input("key_lengths", DType::i32, {shape.batch}, [=](std::int64_t index, double) {
           return static_cast<double>(stated_length(index, shape.keys));
         });
   }
-  call.options.scale = problem.number("scale", 0);
-  call.options.causal = shape.causal;
-  call.options.window = shape.window;
+  // A broadcast would repeat the first number: offsets get a first axis of 1 to repeat.
+  const auto offsets = [&](std::string_view tensor, std::int64_t rows, int shift) {
+    const ConstTensorRef line =
+        inputs.input(tensor, DType::i32, {1, shape.batch + 1}, [=](std::int64_t index, double) {
+          return static_cast<double>(problem_offset(index, rows, shift));
+        });
+    return ConstTensorRef(line.data, line.dtype, {line.shape[1]}, {line.strides[1]}, line.device);
+  };
+  if (shape.packed) {
+    options.query_offsets = offsets("query_offsets", shape.queries, 0);
+    options.key_offsets = offsets("key_offsets", shape.keys, shape.shift());
+  }
+  const DType arithmetic = dtype == DType::f64 ? DType::f64 : DType::f32;
+  if (problem.has("slopes")) {
+    options.slopes = inputs.input("slopes", arithmetic, {shape.heads},
+                                  [](std::int64_t, double uniform) { return uniform / 4; });
+  }
+  if (problem.has("sinks")) {
+    options.sinks = inputs.input("sinks", arithmetic, {shape.heads},
+                                 [](std::int64_t, double uniform) { return 4 * uniform - 2; });
+  }
+  if (problem.has("bias")) {
+    // Every seventh element hides its key.
+    options.bias =
+        for_batch(inputs.input("bias", arithmetic, {shape.heads, shape.queries, shape.keys},
+                               [](std::int64_t index, double uniform) {
+                                 return index % 7 == 3 ? -std::numeric_limits<double>::infinity()
+                                                       : 4 * uniform - 2;
+                               }),
+                  shape.batch);
+  }
+  options.soft_cap = problem.number("cap", 0);
+  options.scale = problem.number("scale", 0);
+  options.causal = shape.causal;
+  options.window = shape.window;
 
   // o and lse come from attention() unless that takes too long; the gradients are defined for any o
   // and lse.
@@ -352,62 +440,75 @@ AttentionBackward::Call AttentionBackward::make(const Problem& problem, Inputs& 
   if (has_forward) {
     results = std::make_shared<const ForwardResults>(forward_results(call, shape, inputs));
   }
-  call.o = input("o", shape.heads, shape.queries, shape.value_width, 1.0,
-                 [=](std::int64_t index, double uniform) {
-                   const ElementPlace at(index, shape.heads, shape.queries, shape.value_width,
-                                         shape.bshd);
-                   if (special && shape.mask(at.batch_element).end_key(at.row) == 0) return nan;
-                   if (results == nullptr) return 0.25 * (uniform - 0.5);
-                   const std::int64_t row =
-                       (at.batch_element * shape.heads + at.head) * shape.queries + at.row;
-                   return element_of(results->o, row * shape.value_width + at.column);
-                 });
+  call.o = input(
+      "o", shape.heads, query_rows, shape.value_width, 1.0,
+      [=](std::int64_t index, double uniform) {
+        const ElementPlace at(index, shape.heads, query_rows, shape.value_width, shape.bshd);
+        if (special && shape.mask(at.batch_element).end_key(at.row) == 0) return nan;
+        if (results == nullptr) return 0.25 * (uniform - 0.5);
+        const std::int64_t row = (at.batch_element * shape.heads + at.head) * query_rows + at.row;
+        return element_of(results->o, row * shape.value_width + at.column);
+      });
   call.lse =
-      inputs.input("lse", dtype == DType::f64 ? DType::f64 : DType::f32,
-                   {shape.batch, shape.heads, shape.queries}, [=](std::int64_t index, double) {
-                     const ElementPlace at(index, shape.heads, shape.queries, 1, false);
-                     const auto mask = shape.mask(at.batch_element);
+      inputs.input("lse", arithmetic, {shape.elements(), shape.heads, query_rows},
+                   [=](std::int64_t index, double) {
+                     const ElementPlace at(index, shape.heads, query_rows, 1, false);
+                     const auto mask = shape.mask(shape.packed ? 0 : at.batch_element);
                      const std::int64_t seen = mask.end_key(at.row) - mask.first_key(at.row);
                      if (special && seen == 0) return nan;
                      if (results != nullptr) return element_of(results->lse, index);
                      // Typical lse of standard normal scores.
-                     return std::log(static_cast<double>(seen)) + 0.5;
+                     return std::log(static_cast<double>(larger(seen, std::int64_t{1}))) + 0.5;
                    });
-  call.dout = input("dout", shape.heads, shape.queries, shape.value_width, narrow_dout,
+  call.dout = input("dout", shape.heads, query_rows, shape.value_width, narrow_dout,
                     maker_if_special(query_maker(shape.value_width)));
-  call.dq = inputs.output("dq", dtype, {shape.batch, shape.heads, shape.queries, shape.width});
-  call.dk = inputs.output("dk", dtype, {shape.batch, shape.kv_heads, shape.keys, shape.width});
-  call.dv =
-      inputs.output("dv", dtype, {shape.batch, shape.kv_heads, shape.keys, shape.value_width});
+  const std::int64_t elements = shape.elements();
+  call.dq = inputs.output("dq", dtype, {elements, shape.heads, query_rows, shape.width});
+  call.dk = inputs.output("dk", dtype, {elements, shape.kv_heads, key_rows, shape.width});
+  call.dv = inputs.output("dv", dtype, {elements, shape.kv_heads, key_rows, shape.value_width});
+  if (problem.has("sinks")) options.dsinks = inputs.output("dsinks", arithmetic, {shape.heads});
   return call;
 }
 
 Problem AttentionBackward::describe(const Call& call) {
+  Args args;
+  static_cast<Call&>(args) = call;
   const AttentionBackwardOptions& options = call.options;
-  const Extents& q = call.q.shape;
-  return ProblemWriter(call.q.dtype, q)
-      .integer("kv", call.k.shape[1], q[1])
-      .integer("keys", call.k.shape[2], q[2])
-      .integer("dv", call.v.shape[3], q[3])
+  const Extents shape{args.batch(), args.heads(), args.typical_queries(), args.width()};
+  return ProblemWriter(call.q.dtype, shape)
+      .integer("kv", args.kv_heads(), args.heads())
+      .integer("keys", args.typical_keys(), args.typical_queries())
+      .integer("dv", args.value_width(), args.width())
       .number("scale", options.scale, 0)
       .flag("causal", options.causal)
       .integer("window", options.window, 0)
+      .number("cap", options.soft_cap, 0)
+      .flag("slopes", is_given(options.slopes))
+      .flag("bias", is_given(options.bias))
+      .flag("sinks", is_given(options.sinks))
       .flag("lengths", is_given(options.key_lengths))
+      .flag("packed", args.is_packed())
       .flag("bshd", has_heads_inside(call.q) || has_heads_inside(call.k))
       .problem();
 }
 
 std::span<const ArgumentSpec> AttentionBackward::arguments() {
   using Kind = ArgumentSpec::Kind;
-  static constexpr std::array<ArgumentSpec, 11> specs{{
+  static constexpr std::array<ArgumentSpec, 17> specs{{
       {"q", Kind::tensor, true, "queries, B x H x Sq x D"},
       {"k", Kind::tensor, true, "keys, B x Hk x Sk x D"},
       {"v", Kind::tensor, true, "values, B x Hk x Sk x Dv"},
       {"o", Kind::tensor, true, "the result of attention"},
       {"lse", Kind::tensor, true, "its log sum exp of the scores, B x H x Sq"},
       {"dout", Kind::tensor, true, "the gradient of o"},
-      {"of", Kind::text, false, "the gradient to write; default q", "q|k|v"},
+      {"of", Kind::text, false, "the gradient to write; default q", "q|k|v|sinks"},
       {"lengths", Kind::tensor, false, "i32: how many keys each batch element has"},
+      {"query_offsets", Kind::tensor, false, "i32, B + 1: q is packed, 1 x H x T x D"},
+      {"key_offsets", Kind::tensor, false, "i32, B + 1: k and v are packed, 1 x Hk x Tk x D"},
+      {"slopes", Kind::tensor, false, "H: of ALiBi"},
+      {"bias", Kind::tensor, false, "B x H x Sq x Sk: added to the scores"},
+      {"sinks", Kind::tensor, false, "H: a score without a value; for their gradient"},
+      {"cap", Kind::number, false, "soft cap of the scores; default none"},
       {"scale", Kind::number, false, "factor of the scores; default 1/sqrt(D)"},
       {"causal", Kind::flag, false, "a query sees no key behind it; the last query all"},
       {"window", Kind::number, false, "with causal: keys per query, the last ones; default all"},
@@ -423,17 +524,33 @@ void AttentionBackward::invoke(Context& context, Invocation& call, Pick pick) {
   options.scale = call.number("scale", 0);
   options.causal = call.has("causal");
   options.window = call.integer(name, "window", 0, Problem::count);
-  if (call.has("lengths")) options.key_lengths = call.tensors.at("lengths");
+  options.soft_cap = call.number("cap", 0);
+  const auto given = [&](std::string_view tensor) {
+    return call.has(tensor) ? ConstTensorRef(call.tensors.at(std::string(tensor)))
+                            : ConstTensorRef{};
+  };
+  options.key_lengths = given("lengths");
+  options.query_offsets = given("query_offsets");
+  options.key_offsets = given("key_offsets");
+  options.slopes = given("slopes");
+  options.bias = given("bias");
   const std::string_view of = call.text("of", "q");
-  if (of != "q" && of != "k" && of != "v") {
-    reject(name, fmt::format("of is '{}'; accepted: q, k, v", of));
+  if (of != "q" && of != "k" && of != "v" && of != "sinks") {
+    reject(name, fmt::format("of is '{}'; accepted: q, k, v, sinks", of));
+  }
+  Tensor dsinks;
+  if (of == "sinks") {
+    if (!call.has("sinks")) reject(name, "of is 'sinks'; accepted with sinks");
+    options.sinks = given("sinks");
+    dsinks = Tensor(options.sinks.dtype, options.sinks.shape, context.device());
+    options.dsinks = dsinks;
   }
   Tensor dq(q.dtype, q.shape, context.device());
   Tensor dk(k.dtype, k.shape, context.device());
   Tensor dv(v.dtype, v.shape, context.device());
   attention_backward(context, q, k, v, call.tensors.at("o"), call.tensors.at("lse"),
                      call.tensors.at("dout"), dq, dk, dv, options, pick);
-  call.result = std::move(of == "q" ? dq : of == "k" ? dk : dv);
+  call.result = std::move(of == "q" ? dq : of == "k" ? dk : of == "v" ? dv : dsinks);
 }
 
 }  // namespace rung

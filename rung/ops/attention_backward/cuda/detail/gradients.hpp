@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients: kernel arguments with typed views of the tensors, and the mask.
+// Gradients: kernel arguments, arithmetic of the weights, and facts of the rungs.
 #pragma once
 
 #include <cstdint>
@@ -11,40 +11,12 @@
 #include "rung/device/convert.hpp"
 #include "rung/device/device.hpp"
 #include "rung/device/ptx/thread.hpp"
-#include "rung/ops/attention/shared/mask.hpp"
-#include "rung/ops/attention_backward/op/attention_backward.hpp"
+#include "rung/ops/attention_backward/shared/gradients.hpp"
 
 namespace rung::attention_backward_cuda::inline RUNG_TARGET {
 
 template <class T>
-struct Gradients {
-  using Sum = Accumulator<T>;
-
-  View<const T, 4> q, k, v, o, dout;
-  View<const Sum, 3> lse;
-  View<T, 4> dq, dk, dv;
-  View<const std::int32_t, 1> key_lengths;  // no data: all Sk keys exist
-  Sum scale;
-  bool causal;
-  std::int64_t window;  // 0: none
-  int group;            // heads of q per head of k and v
-
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t batch() const { return q.shape[0]; }
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t heads() const { return q.shape[1]; }
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t queries() const { return q.shape[2]; }
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t width() const { return q.shape[3]; }
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t kv_heads() const { return k.shape[1]; }
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t keys() const { return k.shape[2]; }
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t value_width() const { return v.shape[3]; }
-
-  template <class Index = std::int64_t>
-  [[nodiscard]] __device__ __forceinline__ KeyMask<Index> mask(std::int64_t b) const {
-    const std::int64_t length =
-        key_lengths.data != nullptr ? key_length(key_lengths(b), keys()) : keys();
-    return {static_cast<Index>(queries()), static_cast<Index>(length), causal,
-            static_cast<Index>(window)};
-  }
-};
+using Gradients = AttentionGradients<T>;
 
 template <class Sum>
 inline constexpr Sum log2_e = Sum(1.44269504088896340736L);
@@ -62,36 +34,13 @@ __device__ __forceinline__ Sum lse_as_power_of_two(Sum lse) {
 
 // --- on the host ---------------------------------------------------------------------------------
 
-template <class T>
-Gradients<T> gradients_of(const AttentionBackward::Args& args) {
-  using Sum = Accumulator<T>;
-  Gradients<T> gradients{.q = args.q.view<const T, 4>(),
-                         .k = args.k.view<const T, 4>(),
-                         .v = args.v.view<const T, 4>(),
-                         .o = args.o.view<const T, 4>(),
-                         .dout = args.dout.view<const T, 4>(),
-                         .lse = args.lse.view<const Sum, 3>(),
-                         .dq = args.dq.view<T, 4>(),
-                         .dk = args.dk.view<T, 4>(),
-                         .dv = args.dv.view<T, 4>(),
-                         .key_lengths = {},
-                         .scale = static_cast<Sum>(args.options.scale),
-                         .causal = args.options.causal,
-                         .window = args.options.window,
-                         .group = static_cast<int>(args.group())};
-  if (args.has_lengths()) {
-    gradients.key_lengths = args.options.key_lengths.view<const std::int32_t, 1>();
-  }
-  return gradients;
-}
-
 /// Returns the number of rows of q over all heads and batch elements; key_rows() returns those of
 /// k.
 inline std::int64_t query_rows(const AttentionBackward::Args& args) {
-  return args.batch() * args.heads() * args.queries();
+  return args.q.shape[0] * args.heads() * args.queries();
 }
 inline std::int64_t key_rows(const AttentionBackward::Args& args) {
-  return args.batch() * args.kv_heads() * args.keys();
+  return args.k.shape[0] * args.kv_heads() * args.keys();
 }
 
 /// Parameters of facts_of(): tile sizes and costs of the two passes that run after the row sums: dk
@@ -108,13 +57,14 @@ inline Work facts_of(const AttentionBackward::Args& args, const TwoPasses& passe
   const auto at_least_one = [](double x) { return x > 1 ? x : 1.0; };
   // With a window, each key is seen by queries one later than the key before: together a block's
   // keys are seen by keys - 1 more queries than one key.
-  const double seeing = args.visible_pairs() / at_least_one(static_cast<double>(args.keys())) +
-                        (args.options.window > 0 ? passes.keys - 1 : 0);
-  const double tiles =
-      __builtin_ceil(smaller(seeing, static_cast<double>(args.queries())) / passes.queries) *
-      static_cast<double>(args.group());
+  const double seeing =
+      args.visible_pairs() / at_least_one(static_cast<double>(args.typical_keys())) +
+      (args.options.window > 0 ? passes.keys - 1 : 0);
+  const double tiles = __builtin_ceil(smaller(seeing, static_cast<double>(args.typical_queries())) /
+                                      passes.queries) *
+                       static_cast<double>(args.group());
   const double blocks = static_cast<double>(args.batch() * args.kv_heads()) *
-                        static_cast<double>(ceil_div(args.keys(), passes.keys));
+                        static_cast<double>(ceil_div(args.typical_keys(), passes.keys));
   const bool has_queries = query_rows(args) > 0;
   return {.operations = blocks * tiles * passes.keys * passes.queries * passes.operations,
           .launches = (has_queries ? 2 : 0) + (key_rows(args) > 0 ? 1 : 0),

@@ -11,7 +11,7 @@
 
 namespace rung::attention_backward_cuda::inline RUNG_TARGET {
 
-/// Arrays indexed by (b * heads + h) * queries + i.
+/// Arrays indexed by Gradients::first_row(b, h) + i.
 template <class Sum>
 struct RowSums {
   Sum* lse;
@@ -27,32 +27,67 @@ __global__ void __launch_bounds__(32 * rows_per_sum_block)
   const std::int64_t row =
       std::int64_t{blockIdx.x} * rows_per_sum_block + static_cast<int>(threadIdx.x) / warp_size;
   if (row >= count) return;
-  const std::int64_t i = row % p.queries();
+  const std::int64_t line = row % p.queries();  // of the tensors
   const std::int64_t h = row / p.queries() % p.heads();
-  const std::int64_t b = row / p.queries() / p.heads();
+  const std::int64_t index = row / p.queries() / p.heads();
+  const auto [b, i] = packed_position(p.query_offsets, index, line);
   const int lane = lane_of_thread();
-  const bool sees = p.mask(b).end_key(i) > 0;
+  const auto mask = p.mask(b);
+  const bool sees = i >= 0 && i < mask.queries && mask.end_key(i) > 0;
   Sum sum = 0;
   for (std::int64_t c = lane; sees && c < p.value_width(); c += warp_size) {
-    sum += convert<Sum>(p.dout(b, h, i, c)) * convert<Sum>(p.o(b, h, i, c));
+    sum += convert<Sum>(p.dout(index, h, line, c)) * convert<Sum>(p.o(index, h, line, c));
   }
   sum = warp_reduce(sum, [](Sum x, Sum y) { return x + y; });
   if (lane != 0) return;
   rows.sum[row] = sum;
-  rows.lse[row] = sees ? lse_as_power_of_two(p.lse(b, h, i)) : std::numeric_limits<Sum>::infinity();
+  rows.lse[row] =
+      sees ? lse_as_power_of_two(p.lse(index, h, line)) : std::numeric_limits<Sum>::infinity();
 }
 
-/// Computes the row sums in the context's workspace and returns them.
+constexpr int sink_threads = 256;
+
+/// Writes the gradient of a sink: a block per head adds up its `count` rows of all batch elements.
+template <class T>
+__global__ void __launch_bounds__(sink_threads)
+    attention_backward_of_sinks(Gradients<T> p, RowSums<Accumulator<T>> rows, std::int64_t count) {
+  using Sum = Accumulator<T>;
+  auto& partial = shared<Sum[sink_threads / warp_size]>();
+  const std::int64_t h = blockIdx.x;
+  const Sum sink = p.sinks(h) * log2_e<Sum>;
+  Sum sum = 0;
+  for (std::int64_t at = threadIdx.x; at < count; at += sink_threads) {
+    const std::int64_t row = (at / p.queries() * p.heads() + h) * p.queries() + at % p.queries();
+    sum -= power_of_two(sink - rows.lse[row]) * rows.sum[row];
+  }
+  const auto plus = [](Sum x, Sum y) { return x + y; };
+  sum = warp_reduce(sum, plus);
+  if (lane_of_thread() == 0) partial[static_cast<int>(threadIdx.x) / warp_size] = sum;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (int warp = 1; warp < sink_threads / warp_size; ++warp) sum += partial[warp];
+  p.dsinks(h) = sum;
+}
+
+/// Computes the row sums in the context's workspace, and the gradient of the sinks from them, if it
+/// was requested; returns the sums.
 template <class T>
 RowSums<Accumulator<T>> make_row_sums(const AttentionBackward::Args& args, Context& context,
                                       const Gradients<T>& p) {
   using Sum = Accumulator<T>;
-  const std::int64_t count = query_rows(args);
+  const std::int64_t count = args.batch() == 0 ? 0 : query_rows(args);
   auto* const memory =
       static_cast<Sum*>(context.workspace(static_cast<std::size_t>(2 * count) * sizeof(Sum)));
   const RowSums<Sum> rows{memory, memory + count};
   launch(context, {.grid = ceil_div(count, rows_per_sum_block), .block = 32 * rows_per_sum_block},
          attention_backward_row_sums<T>, p, rows, count);
+  if (args.has_sink_gradient()) {
+    launch(context,
+           {.grid = p.heads(),
+            .block = sink_threads,
+            .shared_bytes = sink_threads / warp_size * sizeof(Sum)},
+           attention_backward_of_sinks<T>, p, rows, count / larger(p.heads(), std::int64_t{1}));
+  }
   return rows;
 }
 
