@@ -82,6 +82,11 @@ class Call {
   static PyObject* triple(const Array& first, const Array& second, const Array& third) {
     return Py_BuildValue("(NNN)", first.result(), second.result(), third.result());
   }
+  static PyObject* quadruple(const Array& first, const Array& second, const Array& third,
+                             const Array& fourth) {
+    return Py_BuildValue("(NNNN)", first.result(), second.result(), third.result(),
+                         fourth.result());
+  }
   /// Computes on a GPU with arrays in host memory: on GPU 0 unless a context is given.
   void use_gpu() { place_ = {{Backend::cuda, 0}, nullptr, true, place_.wait}; }
 

@@ -12,8 +12,8 @@
 // Cost     Seven products per pair, as in tensor_cores. Q and dout are read once per 128 keys, K
 //          and V once per 128 queries, from L2 if a section of heads fits there. Beside the
 //          products, each pair takes two exponentials and two conversions.
-// Limits   f16 and bf16, D and Dv up to 128 and multiples of 8. Rows that TMA cannot address are
-//          left to tensor_cores.
+// Limits   f16 and bf16, D and Dv up to 128 and multiples of 8. Soft caps, slopes, bias, packed
+//          rows and rows that TMA cannot address are left to tensor_cores.
 // Source   Shah et al. 2024, FlashAttention-3; PTX ISA, "Asynchronous warpgroup level matrix
 //          instructions".
 #include "rung/device/block_work.hpp"
@@ -421,7 +421,7 @@ __global__ void __launch_bounds__(hopper_threads, 1)
     ptx::barrier_sync(1 + group, hopper_group);  // all warps of this warpgroup have read K and V
     const KeysTurn done = keys_turn<T, Width>(job, derived_here(number));
     const int stored = done.first + group * hopper_group_rows;
-    store_rows<T, Keys, Width>(job.dk, call.dk, done.batch, done.kv_head, stored, call.scale,
+    store_rows<T, Keys, Width>(job.dk, call.dk, done.batch, done.kv_head, stored, call.rule.scale,
                                layout.k[group], dk);
     store_rows<T, Keys, Width>(job.dv, call.dv, done.batch, done.kv_head, stored, 1.0F,
                                layout.v[group], dv);
@@ -579,7 +579,7 @@ __global__ void __launch_bounds__(hopper_threads, 1)
     if (leads && tiles > 0) layout.ring_k.release(previous);
 
     ptx::barrier_sync(2 + group, hopper_group);  // all warps of this warpgroup have read Q
-    store_rows<T, Queries, Width>(job.dq, call.dq, turn.batch, turn.head, first, call.scale,
+    store_rows<T, Queries, Width>(job.dq, call.dq, turn.batch, turn.head, first, call.rule.scale,
                                   layout.q[group], dq);
     if (leads) {
       ptx::bulk_wait_read<0>();
@@ -598,6 +598,8 @@ Support supports(const AttentionBackward::Args& args, const Context& context) {
   if (context.info().compute_capability < 90) {
     return unsupported("wgmma and TMA need compute capability 9.0");
   }
+  if (args.is_packed()) return unsupported("query_offsets or key_offsets are given");
+  if (!args.has_plain_scores()) return unsupported("soft_cap, slopes or bias are given");
   // TMA stores whole 16-byte pieces, including the one in which a row ends.
   if (args.width() % 8 != 0 || args.value_width() % 8 != 0) {
     return unsupported("D or Dv is no multiple of 8");
@@ -645,7 +647,7 @@ void run(const AttentionBackward::Args& args, Context& context) {
     using KeysLayout = HopperKeysLayout<T, Width>;
     using QueriesLayout = HopperQueriesLayout<T, Width>;
     HopperBackwardJob<T> job{
-        .call = gradients_of<T>(args),
+        .call = attention_gradients<T>(args),
         .rows = {},
         .exponent_scale = static_cast<float>(args.options.scale * log2_e<double>),
         .order = {},

@@ -98,6 +98,23 @@ void check_attention_backward(rung_context* context) {
   SAME(got.dv, expected.dv, KEYS * VALUES, 1e-5);
   options.window = 0;
 
+  /* A sink that lse leaves no room for changes no gradient; its own is -sum p' (dout o). */
+  float sink = -1, dsink = 0;
+  const int64_t head_shape[] = {1};
+  const rung_tensor sinks = tensor_of(&sink, RUNG_F32, 1, head_shape);
+  const rung_tensor dsinks = tensor_of(&dsink, RUNG_F32, 1, head_shape);
+  options.sinks = &sinks;
+  options.dsinks = &dsinks;
+  CHECK(rung_attention_backward(context, &q, &k, &v, &o, &lse, &dout, &dq, &dk, &dv, &options) ==
+        RUNG_OK);
+  float wanted = 0;
+  for (int i = 0; i < ROWS * VALUES; ++i) wanted -= (float)exp(-1.0 - 2.0) * x.dout[i] * x.o[i];
+  SAME(&dsink, &wanted, 1, 1e-5);
+  options.dsinks = NULL;
+  FAILS(rung_attention_backward(context, &q, &k, &v, &o, &lse, &dout, &dq, &dk, &dv, &options),
+        RUNG_INVALID_ARGUMENT, "sinks alone", "dsinks");
+  options.sinks = NULL;
+
   CHECK_OPTIONS(
       rung_attention_backward_options,
       rung_attention_backward(context, &q, &k, &v, &o, &lse, &dout, &dq, &dk, &dv, options));

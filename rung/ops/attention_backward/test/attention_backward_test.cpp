@@ -61,9 +61,14 @@ struct OwnedCall {
     Context context = Context::cpu(1);
     attention(context, tensor(q, shape.q()), tensor(k, shape.k()), tensor(v, shape.v()),
               tensor(o, shape.o()),
-              {.causal = options.causal,
+              {.scale = options.scale,
+               .causal = options.causal,
                .window = options.window,
+               .soft_cap = options.soft_cap,
                .key_lengths = options.key_lengths,
+               .slopes = options.slopes,
+               .bias = options.bias,
+               .sinks = options.sinks,
                .lse = tensor(lse, shape.lse())});
   }
   AttentionBackward::Call call() {
@@ -125,6 +130,92 @@ TEST_P(AttentionBackwardOn, IsTheDerivativeOfAttention) {
     check(call.q, call.dq, "dq");
     check(call.k, call.dk, "dk");
     check(call.v, call.dv, "dv");
+  }
+}
+
+TEST_P(AttentionBackwardOn, IsTheDerivativeWithEveryRuleOfTheScores) {
+  OwnedCall<double> call({.batch = 2}, true);
+  std::vector<double> slopes{0.5, 0.25, 0.125, 0.0625};
+  std::vector<double> sinks{0.5, -1, 2, -infinity};
+  std::vector<double> bias = OwnedCall<double>::values({2, 4, 5, 7}, 6);
+  std::vector<double> dsinks(4, nan);
+  bias[3] = bias[40] = -infinity;
+  call.options.soft_cap = 1.5;
+  call.options.slopes = tensor(slopes, {4});
+  call.options.bias = tensor(bias, {2, 4, 5, 7});
+  call.options.sinks = tensor(sinks, {4});
+  call.options.dsinks = tensor(dsinks, {4});
+  const auto check = [&](std::vector<double>& of, const std::vector<double>& gradient,
+                         std::size_t step_of, const char* name) {
+    for (std::size_t i = 0; i < of.size(); i += step_of) {
+      const double before = of[i];
+      constexpr double step = 1e-5;
+      of[i] = before + step;
+      const double above = call.value();
+      of[i] = before - step;
+      const double below = call.value();
+      of[i] = before;
+      EXPECT_NEAR(gradient[i], (above - below) / (2 * step), 1e-8) << name << ' ' << i;
+    }
+    call.forward();
+  };
+  for (const auto pick : picks(call)) {
+    sinks[3] = -infinity;
+    call.forward();
+    call.run(context, {pick});
+    check(call.q, call.dq, 3, "dq");
+    check(call.k, call.dk, 3, "dk");
+    check(call.v, call.dv, 3, "dv");
+    EXPECT_EQ(dsinks[3], 0) << pick;
+    sinks[3] = -2;  // a finite one, for differences
+    call.forward();
+    call.run(context, {pick});
+    check(sinks, dsinks, 1, "dsinks");
+  }
+}
+
+// The gradients of packed batch elements are those of separate calls.
+TEST_P(AttentionBackwardOn, PackedRowsAreSeparateCalls) {
+  constexpr std::int64_t counts[] = {70, 0, 33, 1};
+  constexpr std::int64_t rows = 104;
+  OwnedCall<float> packed({.queries = rows, .keys = rows, .width = 16, .value_width = 16}, true);
+  std::vector<std::int32_t> offsets{0, 70, 70, 103, 104};
+  for (const auto pick : picks(packed)) {
+    std::int64_t first = 0;
+    for (const std::int64_t count : counts) {
+      OwnedCall<float> alone({.queries = count, .keys = count, .width = 16, .value_width = 16},
+                             true);
+      // Copies rows of head h between the packed tensor and that of the element.
+      const auto copy = [&](std::vector<float>& all, std::vector<float>& part, std::int64_t heads,
+                            std::int64_t columns, bool back) {
+        for (std::int64_t h = 0; h < heads; ++h) {
+          for (std::int64_t at = 0; at < count * columns; ++at) {
+            float& whole = all[static_cast<std::size_t>((h * rows + first) * columns + at)];
+            float& own = part[static_cast<std::size_t>(h * count * columns + at)];
+            (back ? whole : own) = back ? own : whole;
+          }
+        }
+      };
+      copy(packed.q, alone.q, 4, 16, false);
+      copy(packed.k, alone.k, 2, 16, false);
+      copy(packed.v, alone.v, 2, 16, false);
+      copy(packed.dout, alone.dout, 4, 16, false);
+      alone.forward();
+      alone.run(context, {pick});
+      copy(packed.o, alone.o, 4, 16, true);
+      copy(packed.lse, alone.lse, 4, 1, true);
+      copy(packed.dq, alone.dq, 4, 16, true);
+      copy(packed.dk, alone.dk, 2, 16, true);
+      copy(packed.dv, alone.dv, 2, 16, true);
+      first += count;
+    }
+    const auto dq = packed.dq, dk = packed.dk, dv = packed.dv;
+    packed.options.query_offsets = packed.options.key_offsets = tensor(offsets, {5});
+    packed.run(context, {pick});
+    EXPECT_EQ(packed.dq, dq) << pick;
+    EXPECT_EQ(packed.dk, dk) << pick;
+    EXPECT_EQ(packed.dv, dv) << pick;
+    packed.options.query_offsets = packed.options.key_offsets = {};
   }
 }
 
@@ -294,6 +385,18 @@ TEST(AttentionBackward, WrongCallsAreNamed) {
   says("scale is -1", [](auto& c) { c.options.scale = -1; });
   says("scale is inf", [](auto& c) { c.options.scale = infinity; });
   says("window is 2; accepted: 0, for none, or with causal", [](auto& c) { c.options.window = 2; });
+  says("soft_cap is -1", [](auto& c) { c.options.soft_cap = -1; });
+  std::vector<float> per_head(4);
+  std::vector<double> wide(4);
+  says("sinks alone is given", [&](auto& c) { c.options.sinks = tensor(per_head, {4}); });
+  says("dsinks alone is given", [&](auto& c) { c.options.dsinks = tensor(per_head, {4}); });
+  says("slopes is f64", [&](auto& c) { c.options.slopes = tensor(wide, {4}); });
+  says("bias is 4", [&](auto& c) { c.options.bias = tensor(per_head, {4}); });
+  std::vector<std::int32_t> offsets(3);
+  says("q has shape 2x4x5x6; accepted with query_offsets: 1 on the first axis",
+       [&](auto& c) { c.options.query_offsets = tensor(offsets, {3}); });
+  says("k has shape 2x2x7x6; accepted with key_offsets: 1 on the first axis",
+       [&](auto& c) { c.options.key_offsets = tensor(offsets, {3}); });
   std::vector<std::int32_t> lengths(3);
   says("key_lengths is 3", [&](auto& c) { c.options.key_lengths = tensor(lengths, {3}); });
   says("overlap", [](auto& c) { c.dk.data = c.dv.data; });
