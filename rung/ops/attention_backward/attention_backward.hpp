@@ -39,8 +39,8 @@
 // Range    scores, scale q and lse, each times log2(e), p, ds and the sums must be in the range of
 //          the arithmetic; for f16, p and ds in the range of f16. Otherwise results may be any
 //          numbers. With the lse of attention(), p is at most 1, except for rounding.
-// Aliasing dq, dk, dv and dsinks overlap nothing else. Overlap is decided by address ranges, from the
-//          lowest to the highest byte that a tensor touches, so that tensors whose elements
+// Aliasing dq, dk, dv and dsinks overlap nothing else. Overlap is decided by address ranges, from
+//          the lowest to the highest byte that a tensor touches, so that tensors whose elements
 //          interleave are refused.
 // Accuracy with u the unit roundoff of the arithmetic (twice that for f16 and bf16, where tensor
 //          cores truncate), r the unit roundoff of f16 or bf16 for these types (p and ds may be
@@ -50,16 +50,15 @@
 //                      attention()
 //            E(p)    = p (exp(e) - 1)
 //            E(ds)   = (E(p) + 4 u p) |ds / p| + p exp(e) (Dv + 8) u (sum |dout v| + sum |dout o|)
-//                      + 2 E(c) |ds / c|, with a soft cap E(c) = u (2 (D + 8) scale sum |q k| /
-//                      soft_cap + 32)
+//                      + exp(e) |ds / c| E(c), E(c) = u (2 (D + 8) scale sum |q k| / soft_cap
+//                      + 32), 0 without a soft cap
 //            |error of dq| <= scale sum (E(ds) + ((2 n + 40) u + r) |ds|) |k|, with |q| for dk,
 //            |error of dv| <= sum (E(p) + ((2 n + 40) u + r) p) |dout|,
 //            |error of dsinks| <= the same for n terms p' |D|, p' = exp(sinks - lse), with
 //            e = u (8 |lse| + 4 |sinks - lse| + 8) and (Dv + 8) u sum |dout o| as the error of D,
 //          plus one rounding to the result's type; what underflows counts as zero.
 // Repeats  the same bits from run to run and for any number of threads: no floating-point atomics.
-// Errors   Error(invalid_argument) for shapes, types, scale, soft_cap, window,
-//          aliasing;
+// Errors   Error(invalid_argument) for shapes, types, scale, soft_cap, window, aliasing;
 //          Error(unsupported) if no rung of the backend supports the arguments, with every rung's
 //          reason.
 // Source   T. Dao and others, FlashAttention, 2022; T. Dao, FlashAttention-2, 2023.
