@@ -515,9 +515,7 @@ __global__ void __launch_bounds__(hopper_threads, 1)
     // All queries of the warpgroup see the keys between these.
     const int last_begin = mask.first_key(first + hopper_group_rows - 1);
     const int first_end = mask.end_key(first);
-    // None sees keys outside of these.
-    const int any_begin = mask.first_key(first);
-    const int any_end = mask.end_key(first + hopper_group_rows - 1);
+    const int any_end = mask.end_key(first + hopper_group_rows - 1);  // none sees later ones
 
     float dq[Width / 2] = {};
     float p[step / 2];
@@ -534,7 +532,7 @@ __global__ void __launch_bounds__(hopper_threads, 1)
         ptx::fence_async_proxy();
         ptx::barrier_sync(1, hopper_consumers);
       }
-      if (key + step <= any_begin || key >= any_end) {
+      if (key >= any_end) {
         layout.ring_v.await_full(at);
         if (leads) {
           layout.ring_k.release(at.stage);

@@ -229,15 +229,16 @@ std::vector<Problem> AttentionBackward::check_problems(Backend backend) {
       "bf16 5x1x20x64,keys=30,lengths,causal",      //
       "bf16 5x1x20x64,keys=30,lengths,special",     //
       "bf16 5x2x3x128,kv=1,keys=40,lengths,causal,special",
-      "bf16 1x2x20x96,bshd",                            //
-      "bf16 2x4x5x64,kv=2,bshd,causal",                 //
-      "bf16 1x8x1x64,kv=2,keys=70",                     // a query against a cache
-      "bf16 1x1x130x64,keys=3",                         //
-      "bf16 1x1x3x64,keys=130",                         //
-      "bf16 1x1x17x24,dv=100",                          //
-      "bf16 1x3x33x40,kv=1,causal,scale=0.05",          //
-      "bf16 2x1x9x1,dv=1",                              //
-      "bf16 1x1x130x128,keys=96",                       // rounds of a ring of stages, ragged tiles
+      "bf16 1x2x20x96,bshd",                    //
+      "bf16 2x4x5x64,kv=2,bshd,causal",         //
+      "bf16 1x8x1x64,kv=2,keys=70",             // a query against a cache
+      "bf16 1x1x130x64,keys=3",                 //
+      "bf16 1x1x3x64,keys=130",                 //
+      "bf16 1x1x17x24,dv=100",                  //
+      "bf16 1x3x33x40,kv=1,causal,scale=0.05",  //
+      "bf16 2x1x9x1,dv=1",                      //
+      "bf16 1x1x130x128,keys=96",               // rounds of a ring of stages, ragged tiles
+      "bf16 1x1x70x128,keys=71,causal",  // one query of the first tile sees a key after the 64th
       "f16 1x2x200x64,kv=1,keys=130,causal",            //
       "bf16 5x30x3x64,keys=40,lengths,causal,special",  // several turns of a persistent block
   });
