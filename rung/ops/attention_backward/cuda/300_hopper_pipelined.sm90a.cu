@@ -11,7 +11,7 @@
 //          multiplies.
 // Cost     Seven products per pair, as in tensor_cores. Q and dout are read once per 128 keys, K
 //          and V once per 128 queries, from L2 if a section of heads fits there. Beside the
-//          products, each pair takes two exponentials and two conversions.
+//          products, each pair takes two exponentials and three conversions to 16 bits.
 // Limits   f16 and bf16, D and Dv up to 128 and multiples of 8. Soft caps, slopes, bias, packed
 //          rows and rows that TMA cannot address are left to tensor_cores.
 // Source   Shah et al. 2024, FlashAttention-3; PTX ISA, "Asynchronous warpgroup level matrix
@@ -46,6 +46,7 @@ constexpr int consumer_registers = 240;
 /// and query_step / 4 registers of P or dS.
 template <int Width>
 constexpr int query_step = Width == 64 ? 96 : 64;
+// A consumer may skip one tile, and wait for the one after it, before it releases the previous one.
 constexpr int query_stages = 3;
 /// Keys per tile, and stages of K and of V, of the kernel with queries in the outer loop. A
 /// consumer holds Width / 2 sums of dq, key_step / 2 values of each of S and dP, and key_step / 4
@@ -362,6 +363,7 @@ __global__ void __launch_bounds__(hopper_threads, 1)
         layout.ring_q.await_full(at);
         if (query + step <= any_begin) {
           layout.ring_dout.await_full(at);
+          __syncwarp();  // all lanes have seen that the stages are full
           if (leads) {
             layout.ring_q.release(at.stage);
             layout.ring_dout.release(at.stage);
@@ -534,6 +536,7 @@ __global__ void __launch_bounds__(hopper_threads, 1)
       }
       if (key >= any_end) {
         layout.ring_v.await_full(at);
+        __syncwarp();  // all lanes have seen that the stages are full
         if (leads) {
           layout.ring_k.release(at.stage);
           layout.ring_v.release(at.stage);
