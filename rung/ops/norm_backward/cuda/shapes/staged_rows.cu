@@ -438,8 +438,9 @@ StagedRowsPlan ring_plan(std::int64_t rows, int n, std::size_t element, bool sum
                          bool gamma_is_wide, const Context& context) {
   StagedRowsPlan plan{};
   plan.kept = many_of(element);
+  // Half of the columns that a lane may have, so that more warps hide the latencies.
   plan.threads = warp_size;
-  while (plan.threads * plan.kept < n) plan.threads *= 2;
+  while (plan.threads < max_threads && plan.threads * plan.kept < 2 * n) plan.threads *= 2;
   plan.chunks = {.rows = rows, .length = n, .group = 1, .lanes = plan.threads};
   plan.blocks = rows;
   // Sums of a block are as many bytes as 4/3 rows of f32: give a block at least 12 rows, unless
