@@ -25,8 +25,7 @@ template <class Policy>
 using GridTile = ScanTile<Policy, threads, rows>;
 /// Blocks per SM; with more, registers spill.
 template <class Policy>
-constexpr int blocks = sizeof(typename Policy::Element) < 4 ? sizeof(typename Policy::Element) + 1
-                                                            : 4;
+constexpr int blocks = sizeof(typename Policy::Element) == 2 ? 3 : 4;
 
 template <class Policy>
 struct Shared {
