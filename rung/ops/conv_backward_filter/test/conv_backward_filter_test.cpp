@@ -95,30 +95,48 @@ TEST_P(ConvBackwardFilterOn, ImagesAddUp) {
 
 // With padding, taps at the filter's edge do not read all pixels.
 TEST_P(ConvBackwardFilterOn, ANaNReachesTheTapsThatReadItAndNoOthers) {
-  for (const std::int64_t kernel : {3, 5, 7}) {
-    const Layer layer{.images = 1,
-                      .channels = 3,
-                      .height = 9,
-                      .width = 7,
-                      .filters = 3,
-                      .kernel = kernel,
-                      .padding = static_cast<int>(kernel / 2),
-                      .groups = 3};
+  const auto check = [&]<class T>(const Layer& layer) {
     constexpr std::int64_t row = 1;
-    constexpr std::int64_t column = 5;
-    auto x = whole_values(layer.x().product(), 9);
-    const auto dy = whole_values(layer.y().product(), 10);
+    constexpr std::int64_t column = 6;
+    const std::int64_t kernel = layer.kernel;
+    const auto values = whole_values(layer.x().product(), 9);
+    const auto results = whole_values(layer.y().product(), 10);
+    std::vector<T> x(values.begin(), values.end());
+    const std::vector<T> dy(results.begin(), results.end());
+    std::vector<T> dw(static_cast<std::size_t>(layer.w().product()));
     x[static_cast<std::size_t>((layer.height + row) * layer.width + column)] =
-        std::numeric_limits<float>::quiet_NaN();
-    on_every_rung(layer, x, dy, [&](const auto& dw, const std::string& name) {
+        T(std::numeric_limits<float>::quiet_NaN());
+    const ConvBackwardFilter::Call call{.x = ConstTensorRef(x.data(), layer.x()),
+                                        .dy = ConstTensorRef(dy.data(), layer.y()),
+                                        .dw = TensorRef(dw.data(), layer.w()),
+                                        .options = layer.options<ConvBackwardFilterOptions>()};
+    for (const std::string& name : rungs_for<ConvBackwardFilter>(call, context)) {
+      conv_backward_filter(context, call.x, call.dy, call.dw, call.options, {name});
       for (std::int64_t i = 0; i < layer.w().product(); ++i) {
         const std::int64_t h = row + layer.padding - i / kernel % kernel;  // of dy
         const std::int64_t w = column + layer.padding - i % kernel;
-        const bool reads =
-            i / (kernel * kernel) == 1 && h >= 0 && h < layer.height && w >= 0 && w < layer.width;
-        ASSERT_EQ(std::isnan(dw[static_cast<std::size_t>(i)]), reads) << name << ' ' << i;
+        // The channel with the NaN is the second.
+        const std::int64_t channel = i / (kernel * kernel) % layer.channels;
+        const bool reads = channel == 1 && h >= 0 && h < layer.height && w >= 0 && w < layer.width;
+        ASSERT_EQ(std::isnan(static_cast<float>(dw[static_cast<std::size_t>(i)])), reads)
+            << name << ' ' << i;
       }
-    });
+    }
+  };
+  for (const std::int64_t kernel : {3, 5, 7}) {
+    Layer layer{.images = 1,
+                .channels = 3,
+                .height = 9,
+                .width = 7,
+                .filters = 5,
+                .kernel = kernel,
+                .padding = static_cast<int>(kernel / 2)};
+    for (const int groups : {1, 3}) {
+      layer.groups = groups;
+      if (groups == 3) layer.filters = 3;
+      check.operator()<float>(layer);
+      check.operator()<bf16>(layer);
+    }
   }
 }
 
