@@ -313,7 +313,6 @@ Support conv_cuda::supports_depthwise(const Conv::Args& args, const Context&) {
 }
 
 Work conv_cuda::depthwise_facts(const Conv::Args& args, const Context& context) {
-  if (walks_depthwise(args)) return depthwise_walk_facts(args, context);
   const ConvGeometry& g = args.geometry;
   const auto taps = static_cast<double>(g.taps());
   int stride = 1;
@@ -333,7 +332,6 @@ Work conv_cuda::depthwise_facts(const Conv::Args& args, const Context& context) 
 }
 
 void conv_cuda::run_depthwise(const Conv::Args& args, Context& context) {
-  if (walks_depthwise(args)) return run_depthwise_walk(args, context);
   const ConvGeometry& g = args.geometry;
   visit<float, f16, bf16>(args.x.dtype, [&]<class T>() {
     const std::int64_t columns = g.images * g.channels * g.axis[2].out;

@@ -45,13 +45,19 @@ Support supports(const ConvBackwardData::Args& args, const Context& context) {
 }
 
 Work work(const ConvBackwardData::Args& args, const Context& context) {
-  return phases_facts(args,
-                      [&](const Conv::Args& layer) { return depthwise_facts(layer, context); });
+  return phases_facts(args, [&](const Conv::Args& layer) {
+    return supports_depthwise_walks(layer, context) ? depthwise_walks_facts(layer, context)
+                                                    : depthwise_facts(layer, context);
+  });
 }
 
 void run(const ConvBackwardData::Args& args, Context& context) {
   run_phases(
-      args, context, [&](const Conv::Args& layer) { run_depthwise(layer, context); },
+      args, context,
+      [&](const Conv::Args& layer) {
+        supports_depthwise_walks(layer, context) ? run_depthwise_walks(layer, context)
+                                                 : run_depthwise(layer, context);
+      },
       []<class T>() { return conv_backward_data_depthwise_zeros<T>; });
 }
 

@@ -15,7 +15,6 @@
 // Limits   f32, f16, bf16; filters of 3 x 3, 5 x 5 and 7 x 7, two dimensions, one filter per
 //          channel.
 #include "rung/device/collectives.hpp"
-#include "rung/ops/conv_backward_filter/cuda/detail/depthwise_walks.hpp"
 #include "rung/ops/conv_backward_filter/cuda/detail/slices.hpp"
 
 namespace rung {
@@ -260,7 +259,6 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
 }
 
 Work work(const ConvBackwardFilter::Args& args, const Context&) {
-  if (walks_gradient(args)) return gradient_walk_facts(args);
   const ConvGeometry& g = args.geometry;
   const bool innermost = channels_innermost(args);
   const std::int64_t tiles = tiles_of(args, innermost);
@@ -301,7 +299,6 @@ void start(const ConvBackwardFilter::Args& args, Context& context) {
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {
-  if (walks_gradient(args)) return run_gradient_walk(args, context);
   const bool innermost = channels_innermost(args);
   visit<float, f16, bf16>(args.dw.dtype, [&]<class T>() {
     with_kernel(args.geometry, [&]<int Kernel>() {

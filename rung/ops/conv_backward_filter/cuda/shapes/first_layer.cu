@@ -4,9 +4,9 @@
 // Idea     Layers that read an image have one to four channels. A warp computes the gradients of
 //          one channel's taps for eight filters: all three rows of 3 x 3 taps, or one row of five
 //          or seven. Each lane sums them in registers over four adjacent pixels per tile. A block
-//          stages dy and x of a tile as f32, for all channels and up to 16 filters; f32 by cp.async,
-//          one tile ahead. Shuffles add the sums of lanes, a second kernel those of slices of the
-//          pixels.
+//          stages dy and x of a tile as f32, for all channels and up to 16 filters; f32 by
+//          cp.async, one tile ahead. Shuffles add the sums of lanes, a second kernel those of
+//          slices of the pixels.
 // Changes  Against taps_in_registers: a pack of dy, once loaded, serves up to nine taps, and one of
 //          x eight filters; 16-bit elements are supported. Against implicit_gemm: no tile has
 //          columns for missing terms, and no element of x is decoded per term.
@@ -57,9 +57,9 @@ __device__ __forceinline__ void stage_element(float* to, const T* from, bool exi
   }
 }
 
-/// Stages a tile: dy as [filter][row][column], zero beyond the image and the last filter, and x from
-/// row h0 and column v0 on as [channel][row][phase][column], with zeros around the image. A warp
-/// copies lines of x, then of dy.
+/// Stages a tile: dy as [filter][row][column], zero beyond the image and the last filter, and x
+/// from row h0 and column v0 on as [channel][row][phase][column], with zeros around the image. A
+/// warp copies lines of x, then of dy.
 template <int Stride, class T>
 __device__ __forceinline__ void stage_tile(const FilterGradient<T>& p, const PixelTile& tile,
                                            float* to, std::int64_t n, std::int64_t first_filter,

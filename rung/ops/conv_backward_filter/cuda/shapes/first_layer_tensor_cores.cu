@@ -2,17 +2,17 @@
 // conv_backward_filter / first layer tensor cores
 //
 // Idea     Layers that read an image have one to four channels. dw is a product of few filters by
-//          few terms (a channel and a tap), whose k are the pixels: a warp keeps 32 filters by 32 or
-//          80 terms in the registers of mma.sync. dy is loaded from global memory in the order of
-//          operand A. x is staged for a tile of pixels, one plane per channel, row and residue of
-//          the column modulo the stride, so that adjacent pixels of a term are adjacent elements; a
-//          second copy, shifted by one element, makes each pair an aligned word.
-// Changes  Against first_layer: tensor cores multiply, so that a layer of 16-bit elements is limited
-//          by its loads; dy does not pass through shared memory.
+//          few terms (a channel and a tap), whose k are the pixels: a warp keeps 32 filters by 32
+//          or 80 terms in the registers of mma.sync. dy is loaded from global memory in the order
+//          of operand A. x is staged for a tile of pixels, one plane per channel, row and residue
+//          of the column modulo the stride, so that adjacent pixels of a term are adjacent
+//          elements; a second copy, shifted by one element, makes each pair an aligned word.
+// Changes  Against first_layer: tensor cores multiply, so that a layer of 16-bit elements is
+//          limited by its loads; dy does not pass through shared memory.
 // Cost     Two words of shared memory per 8 terms by 16 pixels, which two mma use. Filters are
 //          padded to 32, terms to 32 or 80.
-// Limits   f16 and bf16, up to 4 channels, one group, images of two dimensions; columns of stride up
-//          to 4, up to 512 terms; a tile's rows of x must fit in shared memory. Error bound as
+// Limits   f16 and bf16, up to 4 channels, one group, images of two dimensions; columns of stride
+//          up to 4, up to 512 terms; a tile's rows of x must fit in shared memory. Error bound as
 //          tensor_cores.
 #include "rung/device/ptx.hpp"
 #include "rung/ops/conv_backward_filter/cuda/detail/slices.hpp"
@@ -90,9 +90,9 @@ __device__ __forceinline__ std::uint32_t word_of(T low, T high) {
   return std::uint32_t{low.bits} | std::uint32_t{high.bits} << 16;
 }
 
-/// A lane's part of an operand A: four adjacent pixels of two adjacent filters. Row r of the operand
-/// is filter 2 (r % 8) + r / 8; its columns 2 t, 2 t + 1, 2 t + 8 and 2 t + 9 are pixels 4 t to 4 t
-/// + 3.
+/// A lane's part of an operand A: four adjacent pixels of two adjacent filters. Row r of the
+/// operand is filter 2 (r % 8) + r / 8; its columns 2 t, 2 t + 1, 2 t + 8 and 2 t + 9 are pixels 4
+/// t to 4 t + 3.
 template <class T, bool FiltersInnermost>
 struct ResultPiece {
   std::uint32_t word[4];
