@@ -17,6 +17,7 @@
 //          Channels are padded to a multiple of 64: with 8 channels seven eighths are zeros.
 // Source   PTX ISA, "Tensor: im2col mode"; CUTLASS, "Convolution on Hopper".
 #include "rung/device/collectives.hpp"
+#include "rung/device/dependent.hpp"
 #include "rung/device/ptx/im2col.hpp"
 #include "rung/device/tile/roles.hpp"
 #include "rung/ops/conv/shared/cuda/im2col_tensor.hpp"
@@ -127,6 +128,7 @@ __global__ void __launch_bounds__(role_threads, 1)
   using Layout = TileRing<Filters>;
   const TensorJob<T>& job = conv.gemm;
   auto& layout = shared<Layout>();
+  start_dependent();  // conv_backward_data's preceding grid writes the filters
   if (threadIdx.x == 0) {
     layout.ring.init(consumer_warps);
     ptx::tensor_prefetch_map(job.a);
@@ -322,7 +324,8 @@ void launch_group(const Conv::Args& args, Context& context, std::int64_t group, 
   launch(context,
          {.grid = smaller<std::int64_t>(conv.gemm.raster.total(), context.info().sms),
           .block = role_threads,
-          .shared_bytes = sizeof(TileRing<Filters>)},
+          .shared_bytes = sizeof(TileRing<Filters>),
+          .dependent = can_depend(context)},
          conv_implicit_gemm_tma<T, Filters>, conv);
 }
 

@@ -13,6 +13,7 @@
 // Limits   f16 and bf16, channels last, two dimensions at most, 16 phases; filters of a group in
 //          multiples of 8, aligned to 16 bytes; with several groups also channels.
 // Source   V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep learning, 2016.
+#include "rung/device/dependent.hpp"
 #include "rung/ops/conv/shared/cuda/channels_last.hpp"
 #include "rung/ops/conv/shared/cuda/im2col_tensor.hpp"
 #include "rung/ops/conv/shared/cuda/tile_facts.hpp"
@@ -54,6 +55,7 @@ struct TurnedTile {
 template <class T>
 __global__ void __launch_bounds__(threads)
     conv_backward_data_turn_filters(T* turned, const __grid_constant__ TurnedPhases phases) {
+  ptx::let_next_grid_start();  // which reads the filters
   auto& memory = shared<TurnedTile<T>>();
   const TurnedPhase& phase = phases.of[blockIdx.z];
   turned += phase.first;

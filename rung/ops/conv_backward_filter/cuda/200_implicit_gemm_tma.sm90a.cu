@@ -16,6 +16,7 @@
 //          channels of 64.
 // Source   PTX ISA, "Tensor: im2col mode"; CUTLASS, "Convolution on Hopper": weight gradient.
 #include "rung/device/collectives.hpp"
+#include "rung/device/dependent.hpp"
 #include "rung/device/tile/roles.hpp"
 #include "rung/ops/conv/shared/cuda/im2col_tensor.hpp"
 #include "rung/ops/conv/shared/cuda/tile_sums.hpp"
@@ -67,6 +68,7 @@ __global__ void __launch_bounds__(role_threads, 1)
   using Layout = TileRing<Channels>;
   const TensorJob<T>& job = gradient.gemm;
   auto& layout = shared<Layout>();
+  start_dependent();  // and lets the grid that adds the slices be set up
   if (threadIdx.x == 0) {
     layout.ring.init(consumer_warps);
     ptx::tensor_prefetch_map(job.a);
@@ -228,7 +230,8 @@ void launch_group(const ConvBackwardFilter::Args& args, Context& context, std::i
   launch(context,
          {.grid = smaller<std::int64_t>(gradient.gemm.raster.total(), context.info().sms),
           .block = role_threads,
-          .shared_bytes = sizeof(TileRing<Channels>)},
+          .shared_bytes = sizeof(TileRing<Channels>),
+          .dependent = can_depend(context)},
          conv_backward_filter_implicit_gemm_tma<T, Channels>, gradient);
 }
 
