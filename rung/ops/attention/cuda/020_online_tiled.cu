@@ -35,16 +35,18 @@ __global__ void __launch_bounds__(rows) attention_online_tiled(Heads<float> p) {
   const std::int64_t h = blockIdx.y;
   const std::int64_t b = blockIdx.z;
   const std::int64_t g = h / p.group;
-  const bool exists = i < p.queries();
   const auto mask = p.mask(b);
   const std::int64_t first_query = std::int64_t{blockIdx.x} * rows;
-  const std::int64_t end_of_last = mask.end_key(smaller(first_query + rows, p.queries()) - 1);
+  if (first_query >= mask.queries) return;  // packed: this batch element has fewer queries
+  const bool exists = i < mask.queries;
+  const View<const float, 2> queries = p.q_of(b).at(h);
+  const std::int64_t end_of_last = mask.end_key(smaller(first_query + rows, mask.queries) - 1);
 
   float q[max_width];
   float weighted[max_width];
 #pragma unroll
   for (int d = 0; d < max_width; ++d) {
-    q[d] = exists && d < p.width() ? p.rule.scale * p.q(b, h, i, d) : 0.0F;
+    q[d] = exists && d < p.width() ? queries(i, d) : 0.0F;
     weighted[d] = 0;
   }
   float maximum = no_maximum<float>;
@@ -54,8 +56,9 @@ __global__ void __launch_bounds__(rows) attention_online_tiled(Heads<float> p) {
     for (int at = static_cast<int>(threadIdx.x); at < key_tile * max_width; at += rows) {
       const int d = at % max_width;
       const std::int64_t j = first + at / max_width;
-      tiles.k[at / max_width][d] = j < p.keys() && d < p.width() ? p.k(b, g, j, d) : 0.0F;
-      tiles.v[at / max_width][d] = j < p.keys() && d < p.value_width() ? p.v(b, g, j, d) : 0.0F;
+      const bool is_key = j < end_of_last;
+      tiles.k[at / max_width][d] = is_key && d < p.width() ? p.key(b, g, j)(d) : 0.0F;
+      tiles.v[at / max_width][d] = is_key && d < p.value_width() ? p.value(b, g, j)(d) : 0.0F;
     }
     __syncthreads();  // the tiles are complete
     const auto within = [&](std::int64_t key) {
@@ -70,9 +73,9 @@ __global__ void __launch_bounds__(rows) attention_online_tiled(Heads<float> p) {
       float score = 0;
 #pragma unroll
       for (int d = 0; d < max_width; ++d) score += q[d] * tiles.k[j][d];
-      scores[j] = score;
-      if (j >= from && j < to)
-        larger = fmaxf(larger, score);  // fmaxf drops a NaN; the sum restores it
+      if (j < from || j >= to) continue;
+      scores[j] = p.rule(score, b, h, i, first + j, mask.diagonal(i));
+      larger = fmaxf(larger, scores[j]);  // fmaxf drops a NaN; the sum restores it
     }
     const float rescale = power(maximum - larger);
     maximum = larger;
@@ -89,9 +92,11 @@ __global__ void __launch_bounds__(rows) attention_online_tiled(Heads<float> p) {
     }
   }
   if (!exists) return;
+  const float factor = add_sink(p, h, maximum, sum);
+  const View<float, 1> result = p.o_of(b).at(h).at(i);
 #pragma unroll
   for (int d = 0; d < max_width; ++d) {
-    if (d < p.value_width()) p.o(b, h, i, d) = weighted[d] * reciprocal(sum);
+    if (d < p.value_width()) result(d) = weighted[d] * factor * reciprocal(sum);
   }
   p.write_lse(b, h, i, log_sum(maximum, sum));
 }
@@ -104,7 +109,6 @@ Support supports(const Attention::Args& args, const Context& context) {
       ceil_div(args.queries(), rows) > 0x7fffffff) {
     return unsupported("up to 65535 heads and batch elements");
   }
-  if (const Support basic = require_basic(args); !basic) return basic;
   return require_f32(args, context);
 }
 

@@ -17,6 +17,7 @@
 #include "rung/device/collectives.hpp"
 #include "rung/ops/attention/cuda/detail/facts.hpp"
 #include "rung/ops/attention/cuda/detail/heads.hpp"
+#include "rung/ops/attention/cuda/detail/query_slots.hpp"
 
 namespace rung {
 namespace {
@@ -34,28 +35,36 @@ constexpr int piece = 128;  // columns of v per block: two groups of 4 per threa
 
 /// Tiles in shared memory. Slices are stored by columns, so that a thread loads its 4 elements at
 /// once; 4 elements of padding avoid bank conflicts on the stores.
-template <class Sum>
+template <class T, class Sum = Accumulator<T>>
 struct Tiles {
   Sum q[slice][rows + 4];
   Sum k[slice][key_tile + 4];
   Sum weight[key_tile][rows + 4];
   Sum v[values][piece];
+  const T* key[key_tile];  // rows of the tile's keys and values in global memory
+  const T* value[key_tile];
 };
 
-/// Work item of a block: 64 queries of one head and one piece of v's columns.
+/// Work item of a block: 64 queries of one head and one piece of v's columns. `queries` is their
+/// end in the batch element; 0 if a packed call has no queries left for the block.
 struct Item {
-  std::int64_t b, h, first_query, first_column;
+  std::int64_t b, h, first_query, queries, first_column;
 };
 template <class T>
-__device__ __forceinline__ Item item_at(const Heads<T>& p, std::int64_t at) {
-  const std::int64_t tiles = ceil_div(p.queries(), rows);
+__device__ __forceinline__ Item item_at(const Heads<T>& p, std::int64_t at, std::int64_t slots) {
   const std::int64_t pieces = ceil_div(p.value_width(), piece);
-  // Start with the last queries, which see the most keys.
-  const std::int64_t tile = tiles - 1 - at % tiles;
-  at /= tiles;
-  const std::int64_t column = at % pieces;
+  const std::int64_t slot = at % slots;
+  at /= slots;
+  const std::int64_t column = at % pieces * piece;
   at /= pieces;
-  return {at / p.heads(), at % p.heads(), tile * rows, column * piece};
+  // Start with the last queries, which see the most keys.
+  if (p.query_offsets.data == nullptr) {
+    return {at / p.heads(), at % p.heads(), (slots - 1 - slot) * rows, p.queries(), column};
+  }
+  const QueryTile tile = packed_tile_at(p, slot, rows);
+  if (tile.b == p.batch()) return {};
+  return {tile.b, at, std::int64_t{tile.tiles - 1 - tile.tile} * rows, p.query_rows(tile.b).count,
+          column};
 }
 
 template <class Sum>
@@ -70,11 +79,28 @@ __device__ __forceinline__ Patch<Sum> patch_at(const Sum* from) {
   return values;
 }
 
+/// Finds the rows of the keys [first, end) of a tile, wherever they are stored: two threads per
+/// key. The first barrier of multiply_keys() completes them.
+template <class T>
+__device__ __forceinline__ void find_rows(const Heads<T>& p, const Item& item, std::int64_t first,
+                                          std::int64_t end, Tiles<T>& tiles) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const std::int64_t j = first + thread % key_tile;
+  if (thread >= 2 * key_tile || j >= end) return;
+  const std::int64_t g = item.h / p.group;
+  if (thread < key_tile) {
+    tiles.key[thread] = p.key(item.b, g, j).data;
+  } else {
+    tiles.value[thread - key_tile] = p.value(item.b, g, j).data;
+  }
+}
+
 /// Computes sum[r][c] += q row . k row for the tile of keys that starts at `first`.
 template <class T, class Sum>
 __device__ __forceinline__ void multiply_keys(const Heads<T>& p, const Item& item,
-                                              std::int64_t first, std::int64_t end,
-                                              Tiles<Sum>& tiles, Sum (&sum)[patch][patch]) {
+                                              const View<const T, 2>& queries, std::int64_t first,
+                                              std::int64_t end, Tiles<T>& tiles,
+                                              Sum (&sum)[patch][patch]) {
   const int thread = static_cast<int>(threadIdx.x);
   const int row = thread / across * patch;
   const int column = thread % across * patch;
@@ -85,14 +111,13 @@ __device__ __forceinline__ void multiply_keys(const Heads<T>& p, const Item& ite
       const int line = at / slice;
       const bool in_row = from + d < p.width();
       const std::int64_t i = item.first_query + line;
-      const std::int64_t j = first + line;
-      tiles.q[d][line] =
-          in_row && i < p.queries() ? convert<Sum>(p.q(item.b, item.h, i, from + d)) : Sum(0);
-      tiles.k[d][line] =
-          in_row && j < end ? convert<Sum>(p.k(item.b, item.h / p.group, j, from + d)) : Sum(0);
+      tiles.q[d][line] = in_row && i < item.queries ? convert<Sum>(queries(i, from + d)) : Sum(0);
+      tiles.k[d][line] = in_row && first + line < end
+                             ? convert<Sum>(tiles.key[line][(from + d) * p.k.strides[3]])
+                             : Sum(0);
     }
     __syncthreads();  // the slices are complete
-    if (item.first_query + row >= p.queries()) continue;
+    if (item.first_query + row >= item.queries) continue;
     const int there = static_cast<int>(smaller(p.width() - from, std::int64_t{slice}));
 #pragma unroll 8
     for (int d = 0; d < there; ++d) {
@@ -107,6 +132,35 @@ __device__ __forceinline__ void multiply_keys(const Heads<T>& p, const Item& ite
   }
 }
 
+/// Applies a rule that is more than a scale to a thread's scores of visible keys. They pass through
+/// the thread's own places in tiles.weight, so that one copy of the rule's code suffices.
+template <class T, class Sum>
+__device__ __forceinline__ void apply_rule(const Heads<T>& p, const Item& item,
+                                           const KeyMask<std::int64_t>& mask, std::int64_t first,
+                                           Tiles<T>& tiles, Sum (&scores)[patch][patch]) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const int row = thread / across * patch;
+  const int column = thread % across * patch;
+#pragma unroll
+  for (int r = 0; r < patch; ++r) {
+#pragma unroll
+    for (int c = 0; c < patch; ++c) tiles.weight[column + c][row + r] = scores[r][c];
+  }
+#pragma unroll 1
+  for (int at = 0; at < patch * patch; ++at) {
+    const std::int64_t i = item.first_query + row + at / patch;
+    const std::int64_t j = first + column + at % patch;
+    if (i >= item.queries || !mask.sees(i, j)) continue;
+    Sum& score = tiles.weight[column + at % patch][row + at / patch];
+    score = p.rule(score, item.b, item.h, i, j, mask.diagonal(i));
+  }
+#pragma unroll
+  for (int r = 0; r < patch; ++r) {
+#pragma unroll
+    for (int c = 0; c < patch; ++c) scores[r][c] = tiles.weight[column + c][row + r];
+  }
+}
+
 /// Computes o[r][c] += weight row . v column. If `masked`, some queries do not see all keys of the
 /// tile; their hidden keys are skipped, not multiplied by 0, because v may be NaN.
 template <bool masked, class T, class Sum>
@@ -114,7 +168,7 @@ __device__ __forceinline__ void multiply_values(const Heads<T>& p, const Item& i
                                                 std::int64_t first, std::int64_t end,
                                                 const std::int64_t (&first_key)[patch],
                                                 const std::int64_t (&end_key)[patch],
-                                                Tiles<Sum>& tiles, Sum (&o)[patch][2 * patch]) {
+                                                Tiles<T>& tiles, Sum (&o)[patch][2 * patch]) {
   const int thread = static_cast<int>(threadIdx.x);
   const int row = thread / across * patch;
   const int column = thread % across * patch;
@@ -122,14 +176,14 @@ __device__ __forceinline__ void multiply_values(const Heads<T>& p, const Item& i
   for (int from = 0; from < keys; from += values) {
     __syncthreads();  // weights complete; previous values read
     for (int at = thread; at < values * piece; at += threads) {
-      const std::int64_t j = first + from + at / piece;
+      const int line = from + at / piece;
       const std::int64_t c = item.first_column + at % piece;
-      tiles.v[at / piece][at % piece] = j < end && c < p.value_width()
-                                            ? convert<Sum>(p.v(item.b, item.h / p.group, j, c))
+      tiles.v[at / piece][at % piece] = first + line < end && c < p.value_width()
+                                            ? convert<Sum>(tiles.value[line][c * p.v.strides[3]])
                                             : Sum(0);
     }
     __syncthreads();  // the values are complete
-    if (item.first_query + row >= p.queries()) continue;
+    if (item.first_query + row >= item.queries) continue;
     const int there = smaller(keys - from, values);
 #pragma unroll 4
     for (int j = 0; j < there; ++j) {
@@ -151,18 +205,23 @@ __device__ __forceinline__ void multiply_values(const Heads<T>& p, const Item& i
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads) attention_warp_tiled(Heads<T> p, std::int64_t items) {
+__global__ void __launch_bounds__(threads)
+    attention_warp_tiled(Heads<T> p, std::int64_t slots, std::int64_t items) {
   using Sum = Accumulator<T>;
-  Tiles<Sum>& tiles = shared<Tiles<Sum>>();
+  Tiles<T>& tiles = shared<Tiles<T>>();
   const int thread = static_cast<int>(threadIdx.x);
   const int row = thread / across * patch;
   const int column = thread % across * patch;
   const auto greater = [](Sum a, Sum b) { return a < b ? b : a; };  // drops a NaN; the sum keeps it
   const auto plus = [](Sum a, Sum b) { return a + b; };
+  const bool plain = p.rule.is_plain();
+  const Sum scale = plain ? p.rule.scale : Sum(1);
   for (std::int64_t at = blockIdx.x; at < items; at += gridDim.x) {
-    const Item item = item_at(p, at);
-    const std::int64_t end = smaller(item.first_query + rows, p.queries());
+    const Item item = item_at(p, at, slots);
+    if (item.queries == 0) continue;
+    const std::int64_t end = smaller(item.first_query + rows, item.queries);
     const auto mask = p.mask(item.b);
+    const View<const T, 2> queries = p.q_of(item.b).at(item.h);
     const std::int64_t end_of_first = mask.end_key(item.first_query);
     const std::int64_t first_of_last = mask.first_key(end - 1);
     const std::int64_t end_of_last = mask.end_key(end - 1);
@@ -182,7 +241,9 @@ __global__ void __launch_bounds__(threads) attention_warp_tiled(Heads<T> p, std:
     for (std::int64_t first = mask.first_key(item.first_query); first < end_of_last;
          first += key_tile) {
       Sum scores[patch][patch] = {};
-      multiply_keys(p, item, first, end_of_last, tiles, scores);
+      find_rows(p, item, first, end_of_last, tiles);
+      multiply_keys(p, item, queries, first, end_of_last, tiles, scores);
+      if (!plain) apply_rule(p, item, mask, first, tiles, scores);
 #pragma unroll
       for (int r = 0; r < patch; ++r) {
         Sum larger = maximum[r];
@@ -190,7 +251,7 @@ __global__ void __launch_bounds__(threads) attention_warp_tiled(Heads<T> p, std:
         for (int c = 0; c < patch; ++c) {
           Sum& score = scores[r][c];
           const std::int64_t key = first + column + c;
-          score = key >= first_key[r] && key < end_key[r] ? p.rule.scale * score
+          score = key >= first_key[r] && key < end_key[r] ? scale * score
                                                           : -std::numeric_limits<Sum>::infinity();
           larger = greater(larger, score);
         }
@@ -215,16 +276,18 @@ __global__ void __launch_bounds__(threads) attention_warp_tiled(Heads<T> p, std:
         multiply_values<false>(p, item, first, end_of_last, first_key, end_key, tiles, o);
       }
     }
+    const View<T, 2> results = p.o_of(item.b).at(item.h);
 #pragma unroll
     for (int r = 0; r < patch; ++r) {
-      const Sum whole = lanes_reduce(sum[r], plus, across);
+      Sum whole = lanes_reduce(sum[r], plus, across);
       const std::int64_t i = item.first_query + row + r;
       if (i >= end) continue;
+      const Sum factor = add_sink(p, item.h, maximum[r], whole);
 #pragma unroll
       for (int c = 0; c < 2 * patch; ++c) {
         const std::int64_t to = item.first_column + c / patch * (piece / 2) + column + c % patch;
         if (to >= p.value_width()) continue;
-        p.o(item.b, item.h, i, to) = convert<T>(o[r][c] * reciprocal(whole));
+        results(i, to) = convert<T>(o[r][c] * factor * reciprocal(whole));
       }
       if (column == 0 && item.first_column == 0) {
         p.write_lse(item.b, item.h, i, log_sum(maximum[r], whole));
@@ -233,7 +296,7 @@ __global__ void __launch_bounds__(threads) attention_warp_tiled(Heads<T> p, std:
   }
 }
 
-Support supports(const Attention::Args& args, const Context&) { return require_basic(args); }
+Support supports(const Attention::Args&, const Context&) { return supported; }
 
 Work work(const Attention::Args& args, const Context&) {
   // Each block handles one piece of V's columns and computes the scores of all keys for it.
@@ -248,14 +311,16 @@ Work work(const Attention::Args& args, const Context&) {
 
 void run(const Attention::Args& args, Context& context) {
   constexpr std::int64_t max_blocks = 0x7fffffff;
-  const std::int64_t items = ceil_div(args.queries(), rows) * ceil_div(args.value_width(), piece) *
-                             args.heads() * args.batch();
+  // Slots of queries of one head: of one batch element, or packed of all.
+  const bool packed = args.has_query_offsets();
+  const std::int64_t slots =
+      packed ? query_slots(args, rows) : ceil_div(args.queries(), std::int64_t{rows});
+  const std::int64_t items =
+      slots * ceil_div(args.value_width(), piece) * args.heads() * (packed ? 1 : args.batch());
   visit<float, double, f16, bf16>(args.q.dtype, [&]<class T>() {
     launch(context,
-           {.grid = smaller(items, max_blocks),
-            .block = threads,
-            .shared_bytes = sizeof(Tiles<Accumulator<T>>)},
-           attention_warp_tiled<T>, attention_heads<T>(args), items);
+           {.grid = smaller(items, max_blocks), .block = threads, .shared_bytes = sizeof(Tiles<T>)},
+           attention_warp_tiled<T>, attention_heads<T>(args), slots, items);
   });
 }
 

@@ -31,17 +31,24 @@ inline Work tile_work(double blocks, int rows, int keys, double tiles, std::int6
           .path = path};
 }
 
+/// Returns the number of tiles of `rows` queries of one head over all batch elements; with packed
+/// queries an upper bound, because the host does not know their offsets.
+inline std::int64_t query_slots(const Attention::Args& args, std::int64_t rows) {
+  const std::int64_t tiles = ceil_div(args.queries(), rows);
+  return args.has_query_offsets() ? tiles + args.batch() : tiles * args.batch();
+}
+
 /// Returns the work of blocks that each own a tile of queries of one head. The queries of a tile
 /// together see more keys than an average query: rows / 2 more under a causal mask, `rows` more
 /// with a window, which moves with the query.
 inline Work query_work(const Attention::Args& args, int rows, int keys, int width, int resident) {
-  const auto queries = static_cast<double>(args.queries());
-  const auto heads = static_cast<double>(args.batch() * args.heads());
+  const auto queries = static_cast<double>(args.typical_queries());
+  const auto blocks = static_cast<double>(args.heads() * query_slots(args, rows));
   const double seen =
       std::min(args.visible_pairs() / queries + (args.options.window > 0 ? rows : rows / 2),
                static_cast<double>(args.most_keys(rows)));
-  return tile_work(heads * std::ceil(queries / rows), rows, keys, std::ceil(seen / keys), 2 * width,
-                   resident, path_of_width(width));
+  return tile_work(blocks, rows, keys, std::ceil(seen / keys), 2 * width, resident,
+                   path_of_width(width));
 }
 
 /// Returns the work of split-KV blocks: each owns a tile of stacked rows of one head of K and V and
