@@ -16,6 +16,7 @@
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/ptx/matrix.hpp"
 #include "rung/device/swizzled_tile.hpp"
+#include "rung/ops/attention/cuda/detail/apply_rule.hpp"
 #include "rung/ops/attention/cuda/detail/exact_row.hpp"
 #include "rung/ops/attention/cuda/detail/facts.hpp"
 
@@ -46,20 +47,20 @@ struct RowTile {
     return column / Panel::depth * Panel::bytes + Panel::place(row, column % Panel::depth);
   }
 
-  /// Starts the copy of Rows rows from row `first`. Rows from `end` on, and columns past the last
-  /// up to a multiple of 16, are filled with zeros. `wide`: all rows are aligned to 16 bytes.
-  template <int Threads>
-  static __device__ __forceinline__ void copy(unsigned char* tile, const View<const T, 2>& from,
+  /// Starts the copy of Rows rows of `columns` columns from row `first`; row_at(i) is the address
+  /// of row i. Rows from `end` on, and columns past the last up to a multiple of 16, are filled
+  /// with zeros. `wide`: all rows are aligned to 16 bytes.
+  template <int Threads, class RowAt>
+  static __device__ __forceinline__ void copy(unsigned char* tile, const RowAt& row_at, int columns,
                                               int first, int end, bool wide) {
     constexpr int chunk = 8;
-    const auto columns = static_cast<int>(from.shape[1]);
     const int chunks = (columns + 15) / 16 * 2;
     for (int i = static_cast<int>(threadIdx.x); i < Rows * chunks; i += Threads) {
       const int row = i / chunks;
       const int column = i % chunks * chunk;
       unsigned char* const to = tile + place(row, column);
       const int valid = first + row < end ? max(min(columns - column, chunk), 0) : 0;
-      const T* const start = from.data + (valid > 0 ? (first + row) * from.strides[0] : 0);
+      const T* const start = row_at(valid > 0 ? first + row : first);
       if (wide) {
         ptx::async_copy<16>(to, start + (valid > 0 ? column : 0), valid * 2);
       } else {
@@ -79,6 +80,37 @@ struct RowTile {
   }
 };
 
+/// Addresses of the rows of a head.
+template <class T>
+struct RowsAtStride {
+  const T* data;
+  std::int64_t stride;
+  __device__ __forceinline__ const T* operator()(int row) const { return data + row * stride; }
+};
+/// Addresses of the keys, or values, of a batch element and head in pages. The same as
+/// Heads::key() and Heads::value() with 32-bit divisions.
+template <class T>
+struct RowsInPages {
+  const T* data;  // of the head in page 0
+  std::int64_t page_stride, row_stride;
+  const std::int32_t* table;  // entries of the batch element
+  std::int64_t table_stride;
+  int page_keys, pages;
+  __device__ RowsInPages(const Heads<T>& heads, const View<const T, 4>& rows, int batch, int head)
+      : data(&rows(0, head, 0, 0)),
+        page_stride(rows.strides[0]),
+        row_stride(rows.strides[2]),
+        table(&heads.page_table(batch, 0)),
+        table_stride(heads.page_table.strides[1]),
+        page_keys(static_cast<int>(rows.shape[2])),
+        pages(static_cast<int>(smaller(rows.shape[0], std::int64_t{0x7fffffff}))) {}
+  __device__ __forceinline__ const T* operator()(int key) const {
+    const int number = key / page_keys;
+    const int page = clamped(table[number * table_stride], 0, pages - 1);
+    return data + page * page_stride + (key - number * page_keys) * row_stride;
+  }
+};
+
 template <class T, int Width>
 struct Layout {
   using TileQ = RowTile<T, tuning<Width>.rows(), Width>;
@@ -93,7 +125,8 @@ struct WideRows {
   bool q, k, v, o;
 };
 
-template <class T, int Width>
+/// Plain: scores are scaled products, and there are no pages. The other instance takes both.
+template <class T, int Width, bool Plain>
 __global__ void __launch_bounds__(tuning<Width>.threads(), 2)
     attention_tensor_cores(QueryJob<T> job, WideRows wide) {
   constexpr Tuning shape = tuning<Width>;
@@ -101,25 +134,40 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 2)
   using TileK = typename Layout<T, Width>::TileK;
   auto& layout = shared<Layout<T, Width>>();
   const BlockQueries work = job.template at<shape.rows()>(static_cast<int>(blockIdx.x));
-  const auto q = job.heads.q.at(work.batch).at(work.head);
-  const auto k = job.heads.k.at(work.batch).at(work.head / job.heads.group);
-  const auto v = job.heads.v.at(work.batch).at(work.head / job.heads.group);
+  if (work.queries == 0) return;
+  const int kv_head = work.head / job.heads.group;
+  const bool paged = !Plain && job.heads.page_table.data != nullptr;
+  const auto q = job.heads.q_of(work.batch).at(work.head);
+  const auto k = job.heads.k_of(paged ? 0 : work.batch).at(kv_head);
+  const auto v = job.heads.v_of(paged ? 0 : work.batch).at(kv_head);
   const int tiles = work.tiles(shape.keys);
+  const auto copy_rows = [&](int first, int stage, const auto& key_at, const auto& value_at) {
+    TileK::template copy<shape.threads()>(layout.k[stage], key_at, job.width(), first, work.length,
+                                          wide.k);
+    TileK::template copy<shape.threads()>(layout.v[stage], value_at, job.value_width(), first,
+                                          work.length, wide.v);
+  };
   const auto copy_keys = [&](int tile, int stage) {
     const int first = work.first_key + tile * shape.keys;
-    TileK::template copy<shape.threads()>(layout.k[stage], k, first, work.length, wide.k);
-    TileK::template copy<shape.threads()>(layout.v[stage], v, first, work.length, wide.v);
+    if (!paged) {
+      copy_rows(first, stage, RowsAtStride<T>{k.data, k.strides[0]},
+                RowsAtStride<T>{v.data, v.strides[0]});
+    } else {
+      copy_rows(first, stage, RowsInPages<T>(job.heads, job.heads.k, work.batch, kv_head),
+                RowsInPages<T>(job.heads, job.heads.v, work.batch, kv_head));
+    }
     ptx::async_commit();
   };
-  TileQ::template copy<shape.threads()>(layout.q, q, work.first, job.queries(), wide.q);
+  TileQ::template copy<shape.threads()>(layout.q, RowsAtStride<T>{q.data, q.strides[0]},
+                                        job.width(), work.first, work.queries, wide.q);
   // Process keys from last to first: the tiles with hidden keys come first.
   if (tiles > 0) copy_keys(tiles - 1, 0);
 
   const int warp_row = static_cast<int>(threadIdx.x) / 32 * warp_rows;
   const int first_query = work.first + warp_row;
   const int query = first_query + lane_of_thread() / 4;
-  const int end_key = job.unclamped_end(query, work.length);
-  const int end_of_first = job.unclamped_end(first_query, work.length);
+  const int end_key = job.unclamped_end(work, query);
+  const int end_of_first = job.unclamped_end(work, first_query);
 
   RowSoftmax softmax;
   float sums[Width / 2] = {};
@@ -144,6 +192,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 2)
     }
 
     const int first_key = work.first_key + tile * shape.keys;
+    if (!Plain && job.ruled) apply_rule(scores, job, work, query, first_key);
     if (job.needs_mask(first_key, shape.keys, end_of_first, warp_rows)) {
       hide_scores(scores, first_key, end_key, job.later_end(), job.window);
     }
@@ -166,18 +215,19 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 2)
     }
   }
 
-  softmax.finish();
-  const auto o = job.heads.o.at(work.batch).at(work.head);
+  float normalize[2];
+  finish_rows(job, work, softmax, normalize);
+  const auto o = job.heads.o_of(work.batch).at(work.head);
   float check[2] = {0, 0};
 #pragma unroll
   for (int i = 0; i < Width / 2; i += 2) {
     const int row = accumulator_row(i);
     const int column = accumulator_column(i);
     const int left = job.value_width() - column;
-    const float low = sums[i] * softmax.reciprocal(row);
-    const float high = sums[i + 1] * softmax.reciprocal(row);
+    const float low = sums[i] * normalize[row];
+    const float high = sums[i + 1] * normalize[row];
     check[row] = fmaf(low, 0.0f, fmaf(high, 0.0f, check[row]));
-    if (query + 8 * row >= job.queries() || left <= 0) continue;
+    if (query + 8 * row >= work.queries || left <= 0) continue;
     T* const to = o.data + (query + 8 * row) * o.strides[0] + column;
     const Pack<T, 2> pair = convert<T>(Pack<float, 2>{{low, high}});
     if (wide.o) {
@@ -215,9 +265,11 @@ void run(const Attention::Args& args, Context& context) {
                         .k = starts_rows_at(args.k, 16),
                         .v = starts_rows_at(args.v, 16),
                         .o = starts_rows_at(args.o, 4)};
+    const bool plain = args.has_plain_scores() && !args.has_pages();
     launch(context,
            {.grid = job.order.total(), .block = shape.threads(), .shared_bytes = sizeof(Shared)},
-           attention_tensor_cores<T, Width>, job, wide);
+           plain ? attention_tensor_cores<T, Width, true> : attention_tensor_cores<T, Width, false>,
+           job, wide);
   });
 }
 

@@ -52,7 +52,8 @@ struct Layout {
   StageRing<tuning<Width>.stages> ring_k, ring_v;
 };
 
-template <class T, int Width>
+/// Ruled: scores are more than scaled products.
+template <class T, int Width, bool Ruled>
 __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
     attention_hopper_pipelined(const __grid_constant__ HopperJob<T> job) {
   constexpr Tuning shape = tuning<Width>;
@@ -60,6 +61,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
   using TileK = typename Layout<T, Width>::TileK;
   auto& layout = shared<Layout<T, Width>>();
   const BlockQueries work = job.template at<shape.rows()>(static_cast<int>(blockIdx.x));
+  if (work.queries == 0) return;
   const int tiles = work.tiles(shape.keys);
   if (threadIdx.x == 0) {
     ptx::mbarrier_init(layout.q_full, 1);
@@ -75,17 +77,19 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
     if (threadIdx.x != 0) return;
     const int shared_head = work.head / job.heads.group;
     ptx::mbarrier_arrive_expect(layout.q_full, TileQ::bytes);
-    TileQ::load(layout.q, job.q, work.batch, work.head, work.first, layout.q_full);
+    const auto queries = job.query_origin(work.batch);
+    const auto keys = job.key_origin(work.batch);
+    TileQ::load(layout.q, job.q, queries.batch, work.head, queries.row + work.first, layout.q_full);
     // Process keys from last to first: the tiles with hidden keys come first.
     for (int tile = tiles - 1; tile >= 0; --tile, at.advance()) {
-      const int first = work.first_key + tile * shape.keys;
+      const int first = keys.row + work.first_key + tile * shape.keys;
       layout.ring_k.await_empty(at);
       layout.ring_k.expect(at, TileK::bytes);
-      TileK::load(layout.k[at.stage], job.k, work.batch, shared_head, first,
+      TileK::load(layout.k[at.stage], job.k, keys.batch, shared_head, first,
                   layout.ring_k.full[at.stage]);
       layout.ring_v.await_empty(at);
       layout.ring_v.expect(at, TileK::bytes);
-      TileK::load(layout.v[at.stage], job.v, work.batch, shared_head, first,
+      TileK::load(layout.v[at.stage], job.v, keys.batch, shared_head, first,
                   layout.ring_v.full[at.stage]);
     }
     return;
@@ -96,8 +100,8 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
   const int group_row = thread / warpgroup * group_rows;
   const int row = thread / 32 * warp_rows;
   const int query = work.first + row + lane_of_thread() / 4;
-  const int end_key = job.unclamped_end(query, work.length);
-  const int end_of_first = job.unclamped_end(work.first + group_row, work.length);
+  const int end_key = job.unclamped_end(work, query);
+  const int end_of_first = job.unclamped_end(work, work.first + group_row);
 
   RowSoftmax softmax;
   float sums[Width / 2] = {};
@@ -116,6 +120,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
     ptx::wgmma_wait<0>(scores);
     if (thread % 32 == 0) layout.ring_k.release(at.stage);
 
+    if constexpr (Ruled) apply_rule(scores, job, work, query, first);
     if (job.needs_mask(first, shape.keys, end_of_first, group_rows)) {
       hide_scores(scores, first, end_key, job.later_end(), job.window);
     }
@@ -171,7 +176,9 @@ void run(const Attention::Args& args, Context& context) {
         hopper_job<T, typename Shared::TileQ, typename Shared::TileK>(args, context, shape.rows());
     launch(context,
            {.grid = job.order.total(), .block = shape.threads(), .shared_bytes = sizeof(Shared)},
-           attention_hopper_pipelined<T, Width>, job);
+           job.ruled ? attention_hopper_pipelined<T, Width, true>
+                     : attention_hopper_pipelined<T, Width, false>,
+           job);
   });
 }
 

@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
     if (threadIdx.x != 0) return;
     int number = static_cast<int>(blockIdx.x);
     for (; number < job.order.total(); number = take_tile(job.tickets)) {
-      const BlockQueries work = job.template at<shape.rows()>(number);
+      const BlockQueries work = job.template at<shape.rows(), false>(number);
       const int shared_head = work.head / job.heads.group;
       layout.ring_q.await_empty(at_q);
       layout.tile[at_q.stage] = number;
@@ -176,15 +176,15 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
   for (;; at_q.advance()) {
     layout.ring_q.await_full(at_q);
     if (layout.tile[at_q.stage] >= job.order.total()) break;
-    const BlockQueries work = job.template at<shape.rows()>(layout.tile[at_q.stage]);
+    const BlockQueries work = job.template at<shape.rows(), false>(layout.tile[at_q.stage]);
     // Computed by a shuffle, which the compiler does not hoist: derived values take no registers
     // outside the loop.
     const int warp = shuffle(thread / 32, 0);
     const int group_row = warp / 4 * group_rows;
     const int row = warp * warp_rows;
     const int query = work.first + row + lane_of_thread() / 4;
-    const int end_key = job.unclamped_end(query, work.length);
-    const int end_of_first = job.unclamped_end(work.first + group_row, work.length);
+    const int end_key = job.unclamped_end(work, query);
+    const int end_of_first = job.unclamped_end(work, work.first + group_row);
     const int tiles = work.tiles(shape.keys);
     unsigned char* const q = layout.q[at_q.stage];
 
@@ -269,7 +269,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
 
     // All warps of this warpgroup have read Q.
     ptx::barrier_sync(Turns<shape.groups>::free_barrier + 1 + turns.group, warpgroup);
-    write_rows<T, TileQ, Width>(job, work, row, q, softmax, sums);
+    write_rows<T, TileQ, Width, false>(job, work, row, q, softmax, sums);
     if (leads) {
       ptx::bulk_wait_read<0>();
       layout.ring_q.release(at_q.stage);
@@ -282,6 +282,10 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
 constexpr int min_rows = tuning<128>.rows();
 
 Support supports(const Attention::Args& args, const Context& context) {
+  // The producer, one thread, cannot search packed queries by warp.
+  if (args.is_packed()) return unsupported("query_offsets or key_offsets are given");
+  // A rule's registers beside two products in flight would spill.
+  if (!args.has_plain_scores()) return unsupported("soft_cap, slopes or bias are given");
   return require_hopper(args, context, min_rows);
 }
 

@@ -10,6 +10,22 @@
 
 namespace rung::attention_cuda::inline RUNG_TARGET {
 
+/// Completes the softmax of a warp's 16 rows after the last tile: adds up the lanes' sums and the
+/// head's sink. Returns through `factor` what normalizes the weighted sums.
+template <class T>
+__device__ __forceinline__ void finish_rows(const QueryJob<T>& job, const BlockQueries& work,
+                                            RowSoftmax& softmax, float (&factor)[2]) {
+  softmax.finish();
+  factor[0] = factor[1] = 1;
+  if (job.heads.sinks.data != nullptr) {
+    // A score's share of job.scale: log2(e) of it with a rule, else scale times log2(e).
+    const float scale = job.ruled ? 1.0F : job.heads.rule.scale;
+    softmax.add_score(job.heads.sinks(work.head) / scale, job.scale, factor);
+  }
+#pragma unroll
+  for (int row = 0; row < 2; ++row) factor[row] *= softmax.reciprocal(row);
+}
+
 /// Writes lse for a warp's 16 rows, starting at query `first`, if lse was requested.
 template <class T>
 __device__ __forceinline__ void write_log_sums(const QueryJob<T>& job, const BlockQueries& work,
@@ -19,52 +35,55 @@ __device__ __forceinline__ void write_log_sums(const QueryJob<T>& job, const Blo
 #pragma unroll
   for (int row = 0; row < 2; ++row) {
     const int query = first + lane / 4 + 8 * row;
-    if (query >= job.queries()) continue;
-    job.heads.lse(work.batch, work.head, query) = softmax.log_sum(row, job.scale);
+    if (query >= work.queries) continue;
+    job.heads.write_lse(work.batch, work.head, query, softmax.log_sum(row, job.scale));
   }
 }
 
 /// Computes one row of o over its visible keys; calls put(column, value) for each column, from one
 /// lane.
 template <int Width, class T, class Put>
-__device__ __forceinline__ void exact_row(const QueryJob<T>& job, int batch, int head, int query,
-                                          int first_key, int end_key, const Put& put) {
+__device__ __forceinline__ void exact_row(const QueryJob<T>& job, const BlockQueries& work,
+                                          int query, const Put& put) {
   constexpr int each = Width / warp_size;
   const Heads<T>& heads = job.heads;
   const int lane = lane_of_thread();
-  const int shared_head = head / heads.group;
-  const T* const q = &heads.q(batch, head, query, 0);
-  const auto k = heads.k.at(batch).at(shared_head);
-  const auto v = heads.v.at(batch).at(shared_head);
-  float max = no_score;
+  const int shared_head = work.head / heads.group;
+  const auto q = heads.q_of(work.batch).at(work.head).at(query);
+  const int end_key = job.end_key(work, query);
+  const int diagonal = query + work.length - work.queries;
+  float max = no_maximum<float>;
   float sum = 0;
   float total[each] = {};
-  for (int key = first_key; key < end_key; ++key) {
-    float score = 0;
+#pragma unroll 1
+  for (int key = job.first_key(work, query); key < end_key; ++key) {
+    const auto k = heads.key(work.batch, shared_head, key);
+    const auto v = heads.value(work.batch, shared_head, key);
+    float product = 0;
 #pragma unroll 1
     for (int column = lane; column < job.width(); column += warp_size) {
-      score = fmaf(convert<float>(q[column * heads.q.strides[3]]), convert<float>(k(key, column)),
-                   score);
+      product = fmaf(convert<float>(q(column)), convert<float>(k(column)), product);
     }
-    score = warp_reduce(score, [](float a, float b) { return a + b; });
+    product = warp_reduce(product, [](float a, float b) { return a + b; });
+    const float score = heads.rule(product, work.batch, work.head, query, key, diagonal);
     const float greatest = fmaxf(max, score);
-    const float shift = greatest == no_score ? 0.0f : greatest * job.scale;
-    const float factor = ptx::fast_exp2(fmaf(max, job.scale, -shift));
-    const float power = ptx::fast_exp2(fmaf(score, job.scale, -shift));
+    const float factor = power(max - greatest);
+    const float weight = power(score - greatest);
     max = greatest;
-    sum = fmaf(sum, factor, power);
+    sum = fmaf(sum, factor, weight);
 #pragma unroll
     for (int i = 0; i < each; ++i) {
       const int column = lane + i * warp_size;
       if (column >= job.value_width()) continue;
-      total[i] = fmaf(total[i], factor, power * convert<float>(v(key, column)));
+      total[i] = fmaf(total[i], factor, weight * convert<float>(v(column)));
     }
   }
+  const float share = add_sink(heads, work.head, max, sum);
 #pragma unroll
   for (int i = 0; i < each; ++i) {
     const int column = lane + i * warp_size;
     // If all scores are -infinity, a NaN or an infinity in v has already made the total NaN.
-    if (column < job.value_width()) put(column, sum == 0 ? total[i] : total[i] / sum);
+    if (column < job.value_width()) put(column, total[i] * share * reciprocal(sum));
   }
 }
 
@@ -84,10 +103,8 @@ __device__ __forceinline__ void repair_rows(const QueryJob<T>& job, const BlockQ
       const int group = (__ffs(static_cast<int>(lanes)) - 1) / 4;
       lanes &= ~(0xfu << (4 * group));
       const int row = group + 8 * i;
-      if (first + row >= job.queries()) continue;
-      exact_row<Width>(job, work.batch, work.head, first + row,
-                       job.first_key(first + row, work.length),
-                       job.end_key(first + row, work.length),
+      if (first + row >= work.queries) continue;
+      exact_row<Width>(job, work, first + row,
                        [&](int column, float value) { put(row, column, value); });
     }
   }

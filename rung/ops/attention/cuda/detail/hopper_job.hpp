@@ -4,6 +4,7 @@
 #pragma once
 
 #include "rung/device/tile/panel_tile.hpp"
+#include "rung/ops/attention/cuda/detail/apply_rule.hpp"
 #include "rung/ops/attention/cuda/detail/exact_row.hpp"
 
 namespace rung::attention_cuda::inline RUNG_TARGET {
@@ -11,24 +12,40 @@ namespace rung::attention_cuda::inline RUNG_TARGET {
 constexpr int warpgroup = 128;  // threads per warpgroup
 constexpr int group_rows = 64;  // queries per warpgroup: the M of a wgmma
 
+/// Coordinates of a row in a tensor map.
+struct Origin {
+  int batch, row;
+};
+
 /// Kernel arguments: QueryJob and the tensor maps of the operands.
 template <class T>
 struct HopperJob : QueryJob<T> {
   TensorMap q, k, v, o;
+
+  /// Return the coordinates of a batch element's first row in the tensor maps.
+  [[nodiscard]] __device__ __forceinline__ Origin query_origin(int batch) const {
+    if (this->heads.query_offsets.data == nullptr) return {batch, 0};
+    return {0, static_cast<int>(this->heads.query_rows(batch).first)};
+  }
+  [[nodiscard]] __device__ __forceinline__ Origin key_origin(int batch) const {
+    if (this->heads.key_offsets.data == nullptr) return {batch, 0};
+    return {0, static_cast<int>(this->heads.key_rows(batch).first)};
+  }
 };
 
 /// Writes a warp's 16 rows of o and lse. The rows pass through the warp's rows of `tile` in shared
 /// memory, from where TMA stores those that exist; `row` is the first of them in the tile. Lane 0
-/// must wait for the stores (bulk_wait_read) before the tile is reused.
-template <class T, class Tile, int Width>
+/// must wait for the stores (bulk_wait_read) before the tile is reused. Packed: queries may be
+/// packed.
+template <class T, class Tile, int Width, bool Packed = true>
 __device__ __forceinline__ void write_rows(const HopperJob<T>& job, const BlockQueries& work,
                                            int row, unsigned char* tile, RowSoftmax& softmax,
                                            const float (&sums)[Width / 2]) {
   const int lane = lane_of_thread();
   const int first = work.first + row;
-  if (first >= job.queries()) return;
-  softmax.finish();
-  const float factor[2] = {softmax.reciprocal(0), softmax.reciprocal(1)};
+  if (first >= work.queries) return;
+  float factor[2];
+  finish_rows(job, work, softmax, factor);
   write_log_sums(job, work, first, softmax);
   // Lane 8 i + r of a stmatrix supplies the address of row r of its 8 x 8 matrix i: matrices 0 and
   // 1 are stacked vertically, 2 and 3 are to their right.
@@ -53,14 +70,26 @@ __device__ __forceinline__ void write_rows(const HopperJob<T>& job, const BlockQ
   repair_rows<Width>(job, work, first, check, [&](int at, int column, float value) {
     *reinterpret_cast<T*>(tile + Tile::place(row + at, column)) = convert<T>(value);
   });
+  if (Packed && job.heads.query_offsets.data != nullptr && first + warp_rows > work.queries) {
+    // The rows below the last query in the tensor map are those of the next batch element.
+    __syncwarp();
+    const auto o = job.heads.o_of(work.batch).at(work.head);
+    for (int at = 0; at < work.queries - first; ++at) {
+      for (int column = lane; column < job.value_width(); column += warp_size) {
+        o(first + at, column) = *reinterpret_cast<const T*>(tile + Tile::place(row + at, column));
+      }
+    }
+    return;
+  }
   ptx::fence_async_proxy();
   __syncwarp();
   if (lane == 0) {
+    const Origin origin = Packed ? job.query_origin(work.batch) : Origin{work.batch, 0};
 #pragma unroll
     for (int panel = 0; panel < Tile::panels; ++panel) {
       const int column = panel * Tile::panel_columns;
       if (column < job.value_width()) {
-        ptx::tensor_store(job.o, {work.batch, work.head, first, column},
+        ptx::tensor_store(job.o, {origin.batch, work.head, origin.row + first, column},
                           tile + Tile::place(row, column));
       }
     }
@@ -75,6 +104,7 @@ constexpr int o_box[4] = {1, 1, warp_rows, 64};
 
 inline Support require_hopper(const Attention::Args& args, const Context& context, int rows) {
   if (const Support tensor = require_tensor_cores(args, rows); !tensor) return tensor;
+  if (args.has_pages()) return unsupported("page_table is given");
   if (context.info().compute_capability < 90) {
     return unsupported("wgmma and TMA need compute capability 9.0");
   }

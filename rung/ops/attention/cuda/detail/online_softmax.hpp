@@ -69,6 +69,18 @@ struct RowSoftmax {
       sum[row] += shuffle_xor(sum[row], 2);
     }
   }
+  /// Adds a score of a key without a value to each row, after finish(). The caller multiplies the
+  /// weighted sums by `factor`.
+  __device__ __forceinline__ void add_score(float score, float scale, float (&factor)[2]) {
+#pragma unroll
+    for (int row = 0; row < 2; ++row) {
+      const float greatest = fmaxf(max[row], score);
+      const float shift = greatest == no_score ? 0.0f : greatest * scale;
+      factor[row] = ptx::fast_exp2(fmaf(max[row], scale, -shift));
+      sum[row] = fmaf(sum[row], factor[row], ptx::fast_exp2(fmaf(score, scale, -shift)));
+      max[row] = greatest;
+    }
+  }
   /// Returns the factor that normalizes the weighted sums; 0 if the row sees no key.
   [[nodiscard]] __device__ __forceinline__ float reciprocal(int row) const {
     return sum[row] == 0 ? 0.0f : 1.0f / sum[row];

@@ -7,14 +7,16 @@
 
 #include "rung/core/bounds.hpp"
 #include "rung/core/integer.hpp"
+#include "rung/ops/attention/cuda/detail/facts.hpp"
 #include "rung/ops/attention/cuda/detail/heads.hpp"
+#include "rung/ops/attention/cuda/detail/query_slots.hpp"
 
 namespace rung::attention_cuda::inline RUNG_TARGET {
 
 /// A block's queries of one head, and the keys they see.
 struct BlockQueries {
   int batch, head, first;
-  int length;              // keys of the batch element
+  int queries, length;     // queries and keys of the batch element; 0 queries: nothing to do
   int first_key, end_key;  // range of the keys that any of them sees
 
   /// Returns the number of tiles of `keys` keys, the first of which starts at first_key.
@@ -26,8 +28,8 @@ struct BlockQueries {
 /// Order of the query tiles. Heads are grouped in sections whose keys and values stay in L2; within
 /// a section the last queries, which see the most keys under a causal mask, come first.
 struct QueryOrder {
-  int tiles;    // per head
-  int heads;    // in the whole batch
+  int tiles;    // per head; slots (query_slots.hpp) of packed queries
+  int heads;    // in the whole batch; of one batch element if queries are packed
   int section;  // heads per section
 
   [[nodiscard]] RUNG_HD int total() const { return tiles * heads; }
@@ -38,12 +40,10 @@ template <class T>
 struct QueryJob {
   Heads<T> heads;
   QueryOrder order;
-  float scale;  // factor of the scores, times log2(e)
+  float scale;  // factor of the scores, times log2(e); with a rule that of apply_rule()'s scores
   int window;   // maximum keys per query; without a window more than exist
+  bool ruled;   // scores are more than scaled products: apply_rule() computes them
 
-  [[nodiscard]] __device__ __forceinline__ int queries() const {
-    return static_cast<int>(heads.queries());
-  }
   [[nodiscard]] __device__ __forceinline__ int keys() const {
     return static_cast<int>(heads.keys());
   }
@@ -53,19 +53,21 @@ struct QueryJob {
   [[nodiscard]] __device__ __forceinline__ int value_width() const {
     return static_cast<int>(heads.value_width());
   }
-  /// Returns the end of a query's keys among `length` keys, before clamping: it may be negative for
+  /// Returns the end of the keys of one of the block's queries, before clamping: it may be negative for
   /// queries that see no key, and exceeds `length` for rows beyond the last query.
-  [[nodiscard]] __device__ __forceinline__ int unclamped_end(int query, int length) const {
-    return heads.causal ? query - queries() + 1 + length : length;
+  [[nodiscard]] __device__ __forceinline__ int unclamped_end(const BlockQueries& work,
+                                                             int query) const {
+    return heads.causal ? query - work.queries + 1 + work.length : work.length;
   }
   /// Returns the distance from the end of a query's keys to that of the query 8 rows below.
   [[nodiscard]] __device__ __forceinline__ int later_end() const { return heads.causal ? 8 : 0; }
-  /// A query sees the keys [first_key(), end_key()) of `length` keys.
-  [[nodiscard]] __device__ __forceinline__ int end_key(int query, int length) const {
-    return clamped(unclamped_end(query, length), 0, length);
+  /// A query sees the keys [first_key(), end_key()).
+  [[nodiscard]] __device__ __forceinline__ int end_key(const BlockQueries& work, int query) const {
+    return clamped(unclamped_end(work, query), 0, work.length);
   }
-  [[nodiscard]] __device__ __forceinline__ int first_key(int query, int length) const {
-    return max(end_key(query, length) - window, 0);
+  [[nodiscard]] __device__ __forceinline__ int first_key(const BlockQueries& work,
+                                                         int query) const {
+    return max(end_key(work, query) - window, 0);
   }
   /// Returns whether any of `count` queries does not see all keys of a tile; end_of_first is the
   /// unclamped_end() of the first of these queries.
@@ -74,22 +76,34 @@ struct QueryJob {
     return tile_key + keys > end_of_first || tile_key < end_of_first + count - 1 - window;
   }
 
-  /// Returns the queries of block `number`.
-  template <int Rows>
+  /// Returns the queries of block `number`. Called by whole warps, unless Packed is false: then
+  /// queries must not be packed.
+  template <int Rows, bool Packed = true>
   [[nodiscard]] __device__ __forceinline__ BlockQueries at(int number) const {
     const int section = number / (order.tiles * order.section);
     const int first_head = section * order.section;
     const int here = min(order.section, order.heads - first_head);
     const int place = number - first_head * order.tiles;
     const int head = first_head + place % here;
-    const auto query_heads = static_cast<int>(heads.heads());
-    BlockQueries work;
-    work.first = (order.tiles - 1 - place / here) * Rows;
-    work.batch = head / query_heads;
-    work.head = head % query_heads;
+    const int tile = order.tiles - 1 - place / here;
+    BlockQueries work = {};
+    if (!Packed || heads.query_offsets.data == nullptr) {
+      const auto query_heads = static_cast<int>(heads.heads());
+      work.first = tile * Rows;
+      work.batch = head / query_heads;
+      work.head = head % query_heads;
+      work.queries = static_cast<int>(heads.queries());
+    } else {
+      const QueryTile packed = packed_tile_at(heads, tile, Rows);
+      if (packed.b == heads.batch()) return work;
+      work.first = (packed.tiles - 1 - packed.tile) * Rows;
+      work.batch = static_cast<int>(packed.b);
+      work.head = head;
+      work.queries = static_cast<int>(heads.query_rows(packed.b).count);
+    }
     work.length = static_cast<int>(heads.mask(work.batch).length);
-    work.first_key = first_key(work.first, work.length);
-    work.end_key = end_key(min(work.first + Rows, queries()) - 1, work.length);
+    work.first_key = first_key(work, work.first);
+    work.end_key = end_key(work, min(work.first + Rows, work.queries) - 1);
     return work;
   }
 };
@@ -119,9 +133,8 @@ inline Support require_tensor_cores(const Attention::Args& args, int rows) {
   if (args.queries() > max_tensor_size || args.keys() > max_tensor_size) {
     return unsupported("more than 2^30 queries or keys");
   }
-  if (const Support basic = require_basic(args); !basic) return basic;
-  const double blocks = static_cast<double>(ceil_div(args.queries(), rows)) *
-                        static_cast<double>(args.batch()) * static_cast<double>(args.heads());
+  const double blocks =
+      static_cast<double>(query_slots(args, rows)) * static_cast<double>(args.heads());
   return blocks <= static_cast<double>(max_tensor_size) ? supported
                                                         : unsupported("more than 2^30 blocks");
 }
@@ -133,15 +146,19 @@ QueryJob<T> query_job(const Attention::Args& args, const Context& context, int r
                             static_cast<double>(args.width() + args.value_width()) * sizeof(T);
   const double cache = static_cast<double>(context.info().l2_bytes) / 2;
   const double shared_heads = larger(1.0, smaller(cache / larger(1.0, head_bytes), 0x1p20));
-  const std::int64_t heads = args.batch() * args.heads();
+  const bool packed = args.has_query_offsets();
+  const std::int64_t tiles = packed ? query_slots(args, rows) : ceil_div(args.queries(), rows);
+  const std::int64_t heads = (packed ? 1 : args.batch()) * args.heads();
   const std::int64_t section = static_cast<std::int64_t>(shared_heads) * args.group();
+  const bool ruled = !args.has_plain_scores();
   return {.heads = attention_heads<T>(args),
-          .order = {.tiles = static_cast<int>(ceil_div(args.queries(), rows)),
+          .order = {.tiles = static_cast<int>(tiles),
                     .heads = static_cast<int>(heads),
                     .section = static_cast<int>(smaller(section, heads))},
-          .scale = static_cast<float>(args.options.scale * 1.4426950408889634),
+          .scale = static_cast<float>((ruled ? 1 : args.options.scale) * 1.4426950408889634),
           .window = static_cast<int>(args.options.window > 0 ? args.options.window
-                                                             : 2 * max_tensor_size - 1)};
+                                                             : 2 * max_tensor_size - 1),
+          .ruled = ruled};
 }
 
 /// Calls f.template operator()<T, Width>() with the element type and the padded row width.
