@@ -10,6 +10,7 @@
 #include "rung/core/integer.hpp"
 #include "rung/core/operator.hpp"
 #include "rung/ops/attention/op/attention.hpp"
+#include "rung/ops/attention/shared/mask.hpp"
 
 namespace rung::attention_cuda {
 
@@ -56,7 +57,9 @@ inline Work query_work(const Attention::Args& args, int rows, int keys, int widt
 inline Work split_work(const Attention::Args& args, std::int64_t row_tiles, std::int64_t splits,
                        int rows, int keys, std::int64_t width, int resident) {
   const std::int64_t blocks = args.batch() * args.kv_heads() * row_tiles * splits;
-  const std::int64_t tiles = ceil_div(args.most_keys(args.queries_of(rows)), splits * keys);
+  const std::int64_t seen =
+      most_visible_keys(args.queries_of(rows), args.typical_keys(), args.options.window);
+  const std::int64_t tiles = ceil_div(seen, splits * keys);
   Work work = tile_work(static_cast<double>(blocks), rows, keys, static_cast<double>(tiles), width,
                         resident, args.q.dtype == DType::f64 ? "f64" : path_of_width(width / 2));
   work.launches = splits > 1 ? 2 : 1;

@@ -68,33 +68,30 @@ struct Lane {
 };
 
 template <class Sum, int Width, int Rows>
-union Layout {
-  Sum q[Rows][Width];
-  struct {
-    Sum maximum[warps][Rows];
-    Sum sum[warps][Rows];
-    Sum weighted[warps][Rows][Width];
-  } found;
+struct Layout {
+  union {
+    Sum q[Rows][Width];
+    struct {
+      Sum maximum[warps][Rows];
+      Sum sum[warps][Rows];
+      Sum weighted[warps][Rows][Width];
+    } found;
+  };
+  RowIndices rows[Rows];
 };
 
-template <class T, int Width, int Rows>
-__global__ void __launch_bounds__(threads)
-    attention_split_kv_rows(Heads<T> p, Cut<Accumulator<T>> cut, bool wide) {
+/// Multiplies a tile of rows by the keys of a split and writes the results.
+template <class T, int Width, int Rows, bool Plain>
+__device__ __forceinline__ void multiply_rows(const Heads<T>& p, const Cut<Accumulator<T>>& cut,
+                                              bool wide, const ElementRows& rows, std::int64_t b,
+                                              std::int64_t g, int split, std::int64_t row_tile,
+                                              Layout<Accumulator<T>, Width, Rows>& layout) {
   using Sum = Accumulator<T>;
   using Values = Lane<T, Width>;
-  start_dependent();
-  auto& layout = shared<Layout<Sum, Width, Rows>>();
   const int lane = lane_of_thread();
   const int warp = static_cast<int>(threadIdx.x) / warp_size;
-  std::int64_t at = blockIdx.x;
-  const int row_tile = static_cast<int>(at % cut.row_tiles);
-  at /= cut.row_tiles;
-  const int split = static_cast<int>(at % cut.splits);
-  at /= cut.splits;
-  const std::int64_t g = at % p.kv_heads();
-  const std::int64_t b = at / p.kv_heads();
-  const std::int64_t first_row = std::int64_t{row_tile} * Rows;
-  const std::int64_t last_row = smaller(first_row + Rows, cut.rows) - 1;
+  const std::int64_t first_row = row_tile * Rows;
+  const std::int64_t last_row = smaller(first_row + Rows, rows.count) - 1;
   const auto mask = p.mask(b);
   const SplitKeys own(p, mask, first_row, last_row, split, cut.splits, 1);
   const int keys = static_cast<int>(own.end - own.first);
@@ -109,18 +106,20 @@ __global__ void __launch_bounds__(threads)
   for (int r = 0; r < Rows; ++r) {
     const std::int64_t row = first_row + r;
     unseen[r] = within(mask.first_key(row / p.group));
-    seen[r] = row < cut.rows ? within(mask.end_key(row / p.group)) : 0;
+    seen[r] = row < rows.count ? within(mask.end_key(row / p.group)) : 0;
   }
   for (int r = warp; r < Rows; r += warps) {
     const Row<T> row(p, b, g, r < there ? first_row + r : 0);
+    const View<const T, 1> q = (Plain ? p.q.at(b) : p.q_of(b)).at(row.h).at(row.i);
     for (int column = lane; column < Width; column += warp_size) {
-      layout.q[r][column] =
-          r < there && column < p.width() ? convert<Sum>(p.q(b, row.h, row.i, column)) : Sum(0);
+      layout.q[r][column] = r < there && column < p.width() ? convert<Sum>(q(column)) : Sum(0);
     }
+    if (!Plain && lane == 0) layout.rows[r] = {row.h, row.i, mask.diagonal(row.i)};
   }
   __syncthreads();
 
-  const Sum factor = p.rule.scale * log2_e<Sum>;
+  const Sum factor = unit_of<Plain>(p.rule).exponent;
+  const bool ruled = !Plain && !p.rule.is_plain();
   Sum o[Rows][Values::size] = {};
   Sum maximum[Rows];
   Sum sum[Rows];
@@ -129,16 +128,33 @@ __global__ void __launch_bounds__(threads)
     maximum[r] = no_maximum<Sum>;
     sum[r] = 0;
   }
-  const T* k = keys == 0 ? nullptr : &p.k(b, g, own.first, 0);
-  const T* v = keys == 0 ? nullptr : &p.v(b, g, own.first, 0);
+  const StoredKeys<T> stored(p, cut.page, b);
+  const T* k = nullptr;
+  const T* v = nullptr;
+  std::int32_t entry = 0;  // of the lane's key in the page table, loaded one step ahead
+  const auto entry_at = [&](int first) {
+    return stored.entry(own.first + smaller(first + lane / key_lanes, keys - 1));
+  };
+  if (keys > 0) {
+    k = &p.k(Plain ? b : 0, g, Plain ? own.first : 0, 0);
+    v = &p.v(Plain ? b : 0, g, Plain ? own.first : 0, 0);
+    if (!Plain) entry = entry_at(warp * warp_keys);
+  }
   // All lanes of a warp run the same number of iterations, because they take part in shuffles.
   for (int first = warp * warp_keys; first < keys; first += block_keys) {
     const int j = first + lane / key_lanes;
     const int row = smaller(j, keys - 1);
     Values of_k;
     Values of_v;
-    of_k.load(k + row * p.k.strides[2], p.k.strides[3], p.width(), wide);
-    of_v.load(v + row * p.v.strides[2], p.v.strides[3], p.value_width(), wide);
+    if constexpr (Plain) {
+      of_k.load(k + row * p.k.strides[2], p.k.strides[3], p.width(), wide);
+      of_v.load(v + row * p.v.strides[2], p.v.strides[3], p.value_width(), wide);
+    } else {
+      const std::int64_t key = own.first + row;
+      of_k.load(k + stored.offset(p.k, key, entry), p.k.strides[3], p.width(), wide);
+      of_v.load(v + stored.offset(p.v, key, entry), p.v.strides[3], p.value_width(), wide);
+      entry = entry_at(first + block_keys);
+    }
 #pragma unroll
     for (int r = 0; r < Rows; ++r) {
       if (r >= there) break;
@@ -152,6 +168,10 @@ __global__ void __launch_bounds__(threads)
         score += shuffle_xor(score, distance);
       }
       if (j < unseen[r] || j >= seen[r]) continue;  // skip, not multiply by 0: v may be NaN
+      if (ruled) {
+        const RowIndices& at = layout.rows[r];
+        score = p.rule(score, b, at.h, at.i, own.first + j, at.diagonal);
+      }
       if (score > maximum[r]) {
         const Sum rescale = power_of_2((maximum[r] - score) * factor);
         maximum[r] = score;
@@ -195,13 +215,36 @@ __global__ void __launch_bounds__(threads)
   for (int r = warp; r < there; r += warps) {
     const Combined<warps, Sum> found([&](int w) { return layout.found.maximum[w][r]; },
                                      [&](int w) { return layout.found.sum[w][r]; }, factor);
-    const RowResult<T> result(p, cut, b, g, first_row + r, split, found.maximum, found.sum,
-                              lane == 0);
+    const RowResult<Plain, T> result(p, cut, rows, b, g, first_row + r, split, found.maximum,
+                                     found.sum, lane == 0);
     for (int column = lane; column < p.value_width(); column += warp_size) {
       Sum value = 0;
 #pragma unroll
       for (int w = 0; w < warps; ++w) value += found.part[w] * layout.found.weighted[w][r][column];
       result.write(column, value);
+    }
+  }
+}
+
+template <class T, int Width, int Rows, bool Plain>
+__global__ void __launch_bounds__(threads)
+    attention_split_kv_rows(Heads<T> p, Cut<Accumulator<T>> cut, bool wide) {
+  start_dependent();
+  auto& layout = shared<Layout<Accumulator<T>, Width, Rows>>();
+  std::int64_t at = blockIdx.x;
+  const int row_tile = static_cast<int>(at % cut.row_tiles);
+  at /= cut.row_tiles;
+  const int split = static_cast<int>(at % cut.splits);
+  at /= cut.splits;
+  const std::int64_t g = at % p.kv_heads();
+  const std::int64_t b = at / p.kv_heads();
+  const ElementRows rows = rows_of<Plain>(p, cut, b);
+  if constexpr (Plain) {
+    multiply_rows<T, Width, Rows, Plain>(p, cut, wide, rows, b, g, split, row_tile, layout);
+  } else {
+    for (std::int64_t tile = row_tile; tile * Rows < rows.count; tile += cut.row_tiles) {
+      multiply_rows<T, Width, Rows, Plain>(p, cut, wide, rows, b, g, split, tile, layout);
+      __syncthreads();  // the layout has been read
     }
   }
 }
@@ -216,28 +259,26 @@ struct SplitKvPlan {
 
 SplitKvPlan plan_of(const Attention::Args& args, const Context& context) {
   constexpr double blocks_per_sm = 2;
-  constexpr std::int64_t max_splits = 128;
   constexpr std::int64_t min_keys = 8 * block_keys;
   SplitKvPlan plan{};
   const bool narrow = larger(args.width(), args.value_width()) <= 128;
   plan.rows = (narrow ? 8 : 4) * 4 / (args.q.dtype == DType::f64 ? 8 : 4);
-  plan.row_tiles = ceil_div(args.group() * args.queries(), plan.rows);
+  plan.row_tiles = ceil_div(typical_rows(args), plan.rows);
   const double items = static_cast<double>(args.batch()) * static_cast<double>(args.kv_heads()) *
                        static_cast<double>(plan.row_tiles);
   const double slots = blocks_per_sm * context.info().sms;
-  const std::int64_t keys = args.most_keys(args.queries_of(plan.rows));
+  const std::int64_t keys = typical_tile_keys(args, plan.rows);
   // Two waves amortize the start and end of blocks.
   const double wanted = __builtin_ceil(2 * slots / larger(items, 1.0));
   plan.splits = clamped(static_cast<std::int64_t>(wanted), std::int64_t{1},
-                        clamped(keys / min_keys, std::int64_t{1}, max_splits));
+                        clamped(keys / min_keys, std::int64_t{1}, std::int64_t{max_splits}));
   return plan;
 }
 
 Support supports(const Attention::Args& args, const Context& context) {
-  if (const Support basic = require_basic(args); !basic) return basic;
   if (args.width() > 256 || args.value_width() > 256) return unsupported("D and Dv up to 256");
   if (args.keys() > 0x7fffffff) return unsupported("fewer than 2^31 keys");
-  if (args.group() * args.queries() > max_rows) {
+  if (typical_rows(args) > max_rows) {
     return unsupported("up to 64 queries of heads that share a head of k and v");
   }
   const SplitKvPlan plan = plan_of(args, context);
@@ -259,13 +300,16 @@ void launch_width(const Attention::Args& args, Context& context) {
   const SplitKvPlan plan = plan_of(args, context);
   const Cut<Sum> cut = cut_of<Sum>(args, context, plan.row_tiles, plan.splits);
   const Heads<T> p = attention_heads<T>(args);
-  launch(context,
-         {.grid = args.batch() * args.kv_heads() * plan.row_tiles * plan.splits,
-          .block = threads,
-          .shared_bytes = sizeof(Layout<Sum, Width, rows>),
-          .dependent = can_depend(context)},
-         attention_split_kv_rows<T, Width, rows>, p, cut,
-         has_wide_rows(args.k) && has_wide_rows(args.v));
+  const LaunchShape shape{.grid = args.batch() * args.kv_heads() * plan.row_tiles * plan.splits,
+                          .block = threads,
+                          .shared_bytes = sizeof(Layout<Sum, Width, rows>),
+                          .dependent = can_depend(context)};
+  const bool wide = has_wide_rows(args.k) && has_wide_rows(args.v);
+  if (is_plain(args)) {
+    launch(context, shape, attention_split_kv_rows<T, Width, rows, true>, p, cut, wide);
+  } else {
+    launch(context, shape, attention_split_kv_rows<T, Width, rows, false>, p, cut, wide);
+  }
   combine_splits(args, context, p, cut);
 }
 

@@ -8,22 +8,98 @@
 #include "rung/core/integer.hpp"
 #include "rung/device/collectives.hpp"
 #include "rung/device/dependent.hpp"
+#include "rung/device/divisor.hpp"
+#include "rung/device/load.hpp"
+#include "rung/device/shared.hpp"
 #include "rung/ops/attention/cuda/detail/heads.hpp"
 
 namespace rung::attention_cuda::inline RUNG_TARGET::split_kv {
 
-inline constexpr int combine_rows = 4;  // rows per block of the combine kernel, one warp each
+inline constexpr int combine_warps = 4;  // of a block of the combine kernel, which owns a row
+inline constexpr int max_splits = 128;
+inline constexpr int max_value_width = 256;
 
 /// Partition of rows and keys, and destination of partial results. Row r of a K and V head is token
-/// r / group of its query head r % group; there are `rows` of them, in `row_tiles` tiles.
+/// r / group of its query head r % group. With packed queries `rows` is the mean of the batch
+/// elements: a block loops over every row_tiles-th tile of its element's rows.
 template <class Sum>
 struct Cut {
   std::int64_t rows;
   int row_tiles;
   int splits;
-  Sum* weighted;  // [batch][kv_head][row][split][Dv]
-  Sum* maximum;   // [batch][kv_head][row][split]
-  Sum* sum;       // [batch][kv_head][row][split]
+  Divisor page;   // keys per page
+  Sum* weighted;  // [batch element][kv_head][row][split][Dv]
+  Sum* maximum;   // [batch element][kv_head][row][split]
+  Sum* sum;       // [batch element][kv_head][row][split]
+};
+
+// `Plain` kernels are for the arguments that require_basic() accepts; the others look up where a
+// row is stored, and apply the rule of the scores and the sinks.
+
+/// Rows of a batch element per head of K and V, and the number of rows before them in the partial
+/// results.
+struct ElementRows {
+  std::int64_t count, before;
+};
+template <bool Plain, class T, class Sum>
+__device__ __forceinline__ ElementRows rows_of(const Heads<T>& p, const Cut<Sum>& cut,
+                                               std::int64_t b) {
+  if constexpr (!Plain) {
+    if (p.query_offsets.data != nullptr) {
+      const auto rows = p.query_rows(b);
+      return {rows.count * p.group, rows.first * p.heads()};
+    }
+  }
+  return {cut.rows, b * p.kv_heads() * cut.rows};
+}
+
+/// Factors that turn what a kernel keeps of a query and a key into their score, and into an
+/// exponent of 2. It keeps their product, or the score itself if the rule is more than a scale.
+template <class Sum>
+struct ScoreUnit {
+  Sum score, exponent;
+};
+template <bool Plain, class Sum>
+__device__ __forceinline__ ScoreUnit<Sum> unit_of(const ScoreRule<Sum>& rule) {
+  const Sum score = Plain || rule.is_plain() ? rule.scale : Sum(1);
+  return {score, score * log2_e<Sum>};
+}
+
+/// Finds the keys of a batch element, of which there are fewer than 2^31. The entry of the page
+/// table is an argument, so that a kernel can load it early.
+template <class T>
+class StoredKeys {
+  const Heads<T>& p_;
+  Divisor page_;
+  std::int64_t b_;
+  std::int64_t first_;  // row of key 0 without pages
+
+ public:
+  __device__ __forceinline__ StoredKeys(const Heads<T>& p, const Divisor& page, std::int64_t b)
+      : p_(p),
+        page_(page),
+        b_(b),
+        first_(p.key_offsets.data == nullptr ? 0 : p.key_rows(b).first) {}
+
+  /// Returns the entry of key j's page; 0 without pages.
+  [[nodiscard]] __device__ __forceinline__ std::int32_t entry(std::int64_t j) const {
+    if (p_.page_table.data == nullptr) return 0;
+    return p_.page_table(b_, std::int64_t{page_.quotient(static_cast<std::uint32_t>(j))});
+  }
+  /// Returns the offset of key j in k or v, at head 0.
+  [[nodiscard]] __device__ __forceinline__ std::int64_t offset(const View<const T, 4>& rows,
+                                                               std::int64_t j,
+                                                               std::int32_t entry) const {
+    if (p_.page_table.data != nullptr) {
+      // An entry that names no page must not become an address.
+      const std::int64_t number = clamped(std::int64_t{entry}, std::int64_t{0}, rows.shape[0] - 1);
+      auto page = static_cast<std::uint32_t>(j);
+      const int row = page_.take(page);
+      return number * rows.strides[0] + row * rows.strides[2];
+    }
+    return (p_.key_offsets.data != nullptr ? 0 : b_ * rows.strides[0]) +
+           (first_ + j) * rows.strides[2];
+  }
 };
 
 /// Indices of a row: batch element, head of q, and token.
@@ -32,6 +108,11 @@ struct Row {
   std::int64_t b, h, i;
   __device__ __forceinline__ Row(const Heads<T>& p, std::int64_t b, std::int64_t g, std::int64_t r)
       : b(b), h(g * p.group + r % p.group), i(r / p.group) {}
+};
+
+/// Indices of a row, and the last key that a causal mask shows it: what the rule of its scores needs.
+struct RowIndices {
+  std::int64_t h, i, diagonal;
 };
 
 /// A split's keys, [first, end), of those that the rows [first_row, last_row] of a tile see.
@@ -55,31 +136,49 @@ __device__ __forceinline__ double power_of_2(double z) { return exp2(z); }
 __device__ __forceinline__ float greater(float a, float b) { return fmaxf(a, b); }
 __device__ __forceinline__ double greater(double a, double b) { return fmax(a, b); }
 
+/// Adds the sink, if any, to a row's score maximum and sum. Returns the factor of its weighted
+/// values: that of the sink, divided by the sum.
+template <bool Plain, class T, class Sum>
+__device__ __forceinline__ Sum finish_row(const Heads<T>& p, std::int64_t h, Sum& maximum,
+                                          Sum& sum) {
+  if constexpr (Plain) return reciprocal(sum);
+  // A score unit above 1 takes the initial maximum to -infinity.
+  maximum = greater(maximum, no_maximum<Sum>);
+  const Sum factor = add_sink(p, h, maximum, sum);
+  return factor * reciprocal(sum);
+}
+
 /// Destination of a row's results: o and lse or, if its keys are split, the partial results.
 /// Constructed once per row, because its offset needs divisions.
-template <class T>
+template <bool Plain, class T>
 class RowResult {
   using Sum = Accumulator<T>;
   T* o_ = nullptr;           // null: partial results
   Sum* weighted_ = nullptr;  // partial sums of this row and split
   std::int64_t stride_ = 1;
-  Sum reciprocal_ = 1;
+  Sum factor_ = 1;
 
  public:
   /// Finds the row's destination; the thread with `leads` set writes lse, or the partial maximum
   /// and sum.
-  __device__ __forceinline__ RowResult(const Heads<T>& p, const Cut<Sum>& cut, std::int64_t b,
-                                       std::int64_t g, std::int64_t r, int split, Sum maximum,
-                                       Sum sum, bool leads) {
+  __device__ __forceinline__ RowResult(const Heads<T>& p, const Cut<Sum>& cut,
+                                       const ElementRows& rows, std::int64_t b, std::int64_t g,
+                                       std::int64_t r, int split, Sum maximum, Sum sum,
+                                       bool leads) {
     if (cut.splits == 1) {
       const Row<T> row(p, b, g, r);
-      o_ = &p.o(b, row.h, row.i, 0);
+      if constexpr (Plain) {
+        o_ = &p.o(b, row.h, row.i, 0);
+      } else {
+        o_ = &p.o_of(b)(row.h, row.i, 0);
+      }
       stride_ = p.o.strides[3];
-      reciprocal_ = reciprocal(sum);
-      if (leads) p.write_lse(b, row.h, row.i, log_sum(maximum * p.rule.scale, sum));
+      maximum *= unit_of<Plain>(p.rule).score;
+      factor_ = finish_row<Plain>(p, row.h, maximum, sum);
+      if (leads) p.write_lse(b, row.h, row.i, log_sum(maximum, sum));
       return;
     }
-    const std::int64_t part = ((b * p.kv_heads() + g) * cut.rows + r) * cut.splits + split;
+    const std::int64_t part = (rows.before + g * rows.count + r) * cut.splits + split;
     weighted_ = cut.weighted + part * p.value_width();
     if (leads) {
       cut.maximum[part] = maximum;
@@ -88,7 +187,7 @@ class RowResult {
   }
   __device__ __forceinline__ void write(int column, Sum value) const {
     if (o_ != nullptr) {
-      o_[column * stride_] = convert<T>(value * reciprocal_);
+      o_[column * stride_] = convert<T>(value * factor_);
     } else {
       weighted_[column] = value;
     }
@@ -117,39 +216,97 @@ struct Combined {
   }
 };
 
-/// Combines the splits of a row in the order of the keys and writes o and lse; one warp per row.
+template <class Sum>
+struct CombineLayout {
+  Sum part[max_splits];  // factor of each split's weighted values
+  Sum weighted[combine_warps][max_value_width];
+};
+
+/// Adds up a warp's share of the splits of a row, N columns per lane and step.
+template <int N, class Sum>
+__device__ __forceinline__ void add_splits(CombineLayout<Sum>& layout, const Sum* weighted,
+                                           int splits, int width) {
+  const int warp = static_cast<int>(threadIdx.x) / warp_size;
+  for (int column = lane_of_thread() * N; column < width; column += warp_size * N) {
+    Pack<Sum, N> sums = {};
+#pragma unroll 8
+    for (int split = warp; split < splits; split += combine_warps) {
+      const auto values = load_wide<N>(weighted + std::int64_t{split} * width + column);
+#pragma unroll
+      for (int i = 0; i < N; ++i) sums[i] += layout.part[split] * values[i];
+    }
+#pragma unroll
+    for (int i = 0; i < N; ++i) layout.weighted[warp][column + i] = sums[i];
+  }
+}
+
+/// Combines the splits of a row in a fixed order and writes o and lse; one block per row. Lanes
+/// load the maxima and sums of different splits and warps add different splits, because a loop
+/// over all splits would wait for memory once per few of them.
 template <class T>
-__global__ void __launch_bounds__(32 * combine_rows)
+__global__ void __launch_bounds__(warp_size* combine_warps)
     attention_combine_splits(Heads<T> p, Cut<Accumulator<T>> cut) {
   using Sum = Accumulator<T>;
+  constexpr int lane_splits = max_splits / warp_size;
   start_dependent();
-  const std::int64_t at = std::int64_t{blockIdx.x} * combine_rows + threadIdx.x / warp_size;
-  if (at >= p.batch() * p.kv_heads() * cut.rows) return;
-  const std::int64_t r = at % cut.rows;
-  const std::int64_t g = at / cut.rows % p.kv_heads();
-  const std::int64_t b = at / cut.rows / p.kv_heads();
-  const Sum factor = p.rule.scale * log2_e<Sum>;
-  const Sum* const maxima = cut.maximum + at * cut.splits;
-  const Sum* const sums = cut.sum + at * cut.splits;
-  const Sum* const weighted = cut.weighted + at * cut.splits * p.value_width();
-  Sum maximum = no_maximum<Sum>;
-  for (int split = 0; split < cut.splits; ++split) maximum = greater(maximum, maxima[split]);
-  Sum sum = 0;
-  for (int split = 0; split < cut.splits; ++split) {
-    sum += power_of_2((maxima[split] - maximum) * factor) * sums[split];
-  }
-  const Row<T> row(p, b, g, r);
-  for (int column = lane_of_thread(); column < p.value_width(); column += warp_size) {
-    Sum value = 0;
-#pragma unroll 4
-    for (int split = 0; split < cut.splits; ++split) {
-      const Sum part = power_of_2((maxima[split] - maximum) * factor);
-      value += part * weighted[split * p.value_width() + column];
+  auto& layout = shared<CombineLayout<Sum>>();
+  const int lane = lane_of_thread();
+  const int warp = static_cast<int>(threadIdx.x) / warp_size;
+  const auto width = static_cast<int>(p.value_width());
+  const std::int64_t g = blockIdx.x / cut.rows % p.kv_heads();
+  const std::int64_t b = blockIdx.x / cut.rows / p.kv_heads();
+  const ElementRows rows = rows_of<false>(p, cut, b);
+  const ScoreUnit<Sum> unit = unit_of<false>(p.rule);
+  for (std::int64_t r = blockIdx.x % cut.rows; r < rows.count; r += cut.rows) {
+    const std::int64_t first = (rows.before + g * rows.count + r) * cut.splits;
+    Sum maxima[lane_splits];
+    Sum sums[lane_splits];
+    Sum maximum = no_maximum<Sum>;
+#pragma unroll
+    for (int i = 0; i < lane_splits; ++i) {
+      const int split = lane + i * warp_size;
+      maxima[i] = split < cut.splits ? cut.maximum[first + split] : no_maximum<Sum>;
+      sums[i] = split < cut.splits ? cut.sum[first + split] : Sum(0);
+      maximum = greater(maximum, maxima[i]);
     }
-    p.o(b, row.h, row.i, column) = convert<T>(value * reciprocal(sum));
-  }
-  if (lane_of_thread() == 0) {
-    p.write_lse(b, row.h, row.i, log_sum(maximum * p.rule.scale, sum));
+#pragma unroll
+    for (int distance = warp_size / 2; distance > 0; distance /= 2) {
+      maximum = greater(maximum, shuffle_xor(maximum, distance));
+    }
+    Sum sum = 0;
+#pragma unroll
+    for (int i = 0; i < lane_splits; ++i) {
+      const int split = lane + i * warp_size;
+      if (split >= cut.splits) break;
+      const Sum part = power_of_2((maxima[i] - maximum) * unit.exponent);
+      sum += part * sums[i];
+      if (warp == 0) layout.part[split] = part;
+    }
+#pragma unroll
+    for (int distance = warp_size / 2; distance > 0; distance /= 2) {
+      sum += shuffle_xor(sum, distance);
+    }
+    __syncthreads();  // all parts are there; the row before has been written
+    const Sum* const weighted = cut.weighted + first * width;
+    constexpr int chunk = vector_width<Sum>;
+    if (width % chunk == 0) {
+      add_splits<chunk>(layout, weighted, cut.splits, width);
+    } else {
+      add_splits<1>(layout, weighted, cut.splits, width);
+    }
+    __syncthreads();
+    const Row<T> row(p, b, g, r);
+    maximum *= unit.score;
+    const Sum factor = finish_row<false>(p, row.h, maximum, sum);
+    const View<T, 1> o = p.o_of(b).at(row.h).at(row.i);
+    for (int column = static_cast<int>(threadIdx.x); column < width;
+         column += warp_size * combine_warps) {
+      Sum value = 0;
+#pragma unroll
+      for (int w = 0; w < combine_warps; ++w) value += layout.weighted[w][column];
+      o(column) = convert<T>(value * factor);
+    }
+    if (threadIdx.x == 0) p.write_lse(b, row.h, row.i, log_sum(maximum, sum));
   }
 }
 
@@ -161,18 +318,33 @@ inline bool has_wide_rows(const ConstTensorRef& heads) {
   return heads.strides[3] == 1 && heads.shape[3] % chunk == 0 && starts_rows_at(heads, 16);
 }
 
+/// Returns the rows per head of K and V of a batch element of typical size.
+inline std::int64_t typical_rows(const Attention::Args& args) {
+  return args.group() * args.typical_queries();
+}
+
+/// Returns the maximum number of keys that a tile of rows sees in a batch element of typical size.
+inline std::int64_t typical_tile_keys(const Attention::Args& args, std::int64_t tile_rows) {
+  return most_visible_keys(args.queries_of(tile_rows), args.typical_keys(), args.options.window);
+}
+
+/// Returns whether kernels for plain arguments support these.
+inline bool is_plain(const Attention::Args& args) { return static_cast<bool>(require_basic(args)); }
+
 /// Returns the partition; allocates workspace for partial results if splits > 1.
 template <class Sum>
 Cut<Sum> cut_of(const Attention::Args& args, Context& context, std::int64_t row_tiles,
                 std::int64_t splits) {
-  Cut<Sum> cut{.rows = args.group() * args.queries(),
+  Cut<Sum> cut{.rows = typical_rows(args),
                .row_tiles = static_cast<int>(row_tiles),
                .splits = static_cast<int>(splits),
+               .page = {},
                .weighted = nullptr,
                .maximum = nullptr,
                .sum = nullptr};
+  if (args.has_pages() && args.keys() > 0) cut.page = Divisor::of(args.k.shape[2]);
   if (splits == 1) return cut;
-  const std::int64_t parts = args.batch() * args.kv_heads() * cut.rows * splits;
+  const std::int64_t parts = args.q.shape[0] * args.heads() * args.queries() * splits;
   cut.weighted = static_cast<Sum*>(
       context.workspace(static_cast<std::size_t>(parts * (args.value_width() + 2)) * sizeof(Sum)));
   cut.maximum = cut.weighted + parts * args.value_width();
@@ -186,8 +358,9 @@ void combine_splits(const Attention::Args& args, Context& context, const Heads<T
                     const Cut<Accumulator<T>>& cut) {
   if (cut.splits == 1) return;
   launch(context,
-         {.grid = ceil_div(args.batch() * args.kv_heads() * cut.rows, combine_rows),
-          .block = 32 * combine_rows,
+         {.grid = args.batch() * args.kv_heads() * cut.rows,
+          .block = warp_size * combine_warps,
+          .shared_bytes = sizeof(CombineLayout<Accumulator<T>>),
           .dependent = can_depend(context)},
          attention_combine_splits<T>, p, cut);
 }

@@ -25,10 +25,29 @@ using namespace attention_cuda::split_kv;
 struct DecodeSplitPlan {
   int width;      // 64, 128 or 256
   int row_warps;  // 1 or 4
+  bool plain;
+  int key_tile;
   std::int64_t row_tiles;
   std::int64_t splits;
   int resident;  // blocks per SM
 };
+
+/// Calls f.template operator()<Tile>() with the sizes of the plan's kernel.
+template <class F>
+void with_tile(const DecodeSplitPlan& plan, F&& f) {
+  const auto of_width = [&]<int Width>() {
+    if (plan.row_warps == 1) {
+      plan.plain ? f.template operator()<DecodeTile<Width, 1, true>>()
+                 : f.template operator()<DecodeTile<Width, 1, false>>();
+    } else {
+      plan.plain ? f.template operator()<DecodeTile<Width, warps, true>>()
+                 : f.template operator()<DecodeTile<Width, warps, false>>();
+    }
+  };
+  if (plan.width == 64) return of_width.template operator()<64>();
+  if (plan.width == 128) return of_width.template operator()<128>();
+  of_width.template operator()<256>();
+}
 
 /// Returns the plan whose number of splits minimizes the busiest SM's time, in units of one tile of
 /// keys. Model: a block's start and end cost two tiles, the second kernel one, plus the bytes of
@@ -37,25 +56,27 @@ DecodeSplitPlan plan_of(const Attention::Args& args, const Context& context) {
   DecodeSplitPlan plan{};
   const std::int64_t widest = larger(args.width(), args.value_width());
   plan.width = widest <= 64 ? 64 : widest <= 128 ? 128 : 256;
-  const std::int64_t rows = args.group() * args.queries();
+  const std::int64_t rows = typical_rows(args);
   plan.row_warps = rows <= warp_rows ? 1 : warps;
   const std::int64_t tile_rows = std::int64_t{warp_rows} * plan.row_warps;
   plan.row_tiles = ceil_div(rows, tile_rows);
-  plan.resident = plan.width == 64    ? Ring<64>::blocks_per_sm
-                  : plan.width == 128 ? Ring<128>::blocks_per_sm
-                                      : Ring<256>::blocks_per_sm;
+  plan.plain = is_plain(args);
+  with_tile(plan, [&]<class Tile>() {
+    plan.key_tile = Tile::keys;
+    plan.resident = Tile::blocks_per_sm;
+  });
   const double slots = static_cast<double>(plan.resident) * context.info().sms;
   const double items = static_cast<double>(args.batch()) * static_cast<double>(args.kv_heads()) *
                        static_cast<double>(plan.row_tiles);
-  const std::int64_t tiles = ceil_div(args.most_keys(args.queries_of(tile_rows)), key_tile);
-  const double bytes =
-      static_cast<double>(key_tile) * 2 * static_cast<double>(args.width() + args.value_width());
+  const std::int64_t tiles = ceil_div(typical_tile_keys(args, tile_rows), plan.key_tile);
+  const double bytes = static_cast<double>(plan.key_tile) * 2 *
+                       static_cast<double>(args.width() + args.value_width());
   const double parts = static_cast<double>(tile_rows) * 8 *
                        static_cast<double>(args.value_width()) / bytes;  // in tiles
   constexpr double start = 2, launch = 1;
-  constexpr std::int64_t max_splits = 128;
   double least = 0;
-  for (std::int64_t splits = 1; splits <= clamped(tiles, std::int64_t{1}, max_splits); ++splits) {
+  for (std::int64_t splits = 1; splits <= clamped(tiles, std::int64_t{1}, std::int64_t{max_splits});
+       ++splits) {
     const double waves = __builtin_ceil(items * static_cast<double>(splits) / slots);
     const double own = static_cast<double>(ceil_div(tiles, splits)) + start;
     const double all = waves * (own + (splits > 1 ? parts : 0)) + (splits > 1 ? launch : 0);
@@ -67,14 +88,30 @@ DecodeSplitPlan plan_of(const Attention::Args& args, const Context& context) {
   return plan;
 }
 
+/// Returns whether offsets of rows within a head fit RowOffsets.
+bool has_short_offsets(const ConstTensorRef& rows) {
+  double last = 0;
+  for (const int axis : {0, 2}) {
+    if (rows.shape[axis] <= 1) continue;
+    if (rows.strides[axis] < 0) return false;
+    last += static_cast<double>(rows.shape[axis] - 1) * static_cast<double>(rows.strides[axis]);
+  }
+  return last * 2 < 0x1p36;
+}
+
 Support supports(const Attention::Args& args, const Context& context) {
-  if (const Support basic = require_basic(args); !basic) return basic;
   if (args.q.dtype != DType::f16 && args.q.dtype != DType::bf16) {
     return unsupported("f16 and bf16 only");
   }
   if (args.width() > 256 || args.value_width() > 256) return unsupported("D and Dv up to 256");
   if (!has_wide_rows(args.k) || !has_wide_rows(args.v)) {
     return unsupported("rows of k and v: contiguous, multiples of 16 bytes, aligned to 16 bytes");
+  }
+  if (!is_plain(args)) {
+    if (args.keys() > Divisor::max) return unsupported("fewer than 2^31 keys");
+    if (!has_short_offsets(args.k) || !has_short_offsets(args.v)) {
+      return unsupported("k and v of up to 64 GiB");
+    }
   }
   const DecodeSplitPlan plan = plan_of(args, context);
   const double blocks = static_cast<double>(args.batch()) * static_cast<double>(args.kv_heads()) *
@@ -84,32 +121,29 @@ Support supports(const Attention::Args& args, const Context& context) {
 
 Work work(const Attention::Args& args, const Context& context) {
   const DecodeSplitPlan plan = plan_of(args, context);
-  return split_work(args, plan.row_tiles, plan.splits, warp_rows * plan.row_warps, key_tile,
+  return split_work(args, plan.row_tiles, plan.splits, warp_rows * plan.row_warps, plan.key_tile,
                     2 * plan.width, plan.resident);
 }
 
-template <class T, int Width>
-void launch_width(const Attention::Args& args, Context& context, const DecodeSplitPlan& plan) {
+template <class T, int Width, int RowWarps, bool Plain>
+void launch_tile(const Attention::Args& args, Context& context, const DecodeSplitPlan& plan) {
   const Cut<float> cut = cut_of<float>(args, context, plan.row_tiles, plan.splits);
   const Heads<T> p = attention_heads<T>(args);
-  const LaunchShape shape{.grid = args.batch() * args.kv_heads() * plan.row_tiles * plan.splits,
-                          .block = threads,
-                          .shared_bytes = sizeof(Layout<T, Width>),
-                          .dependent = can_depend(context)};
-  if (plan.row_warps == 1) {
-    launch(context, shape, attention_split_kv<T, Width, 1>, p, cut);
-  } else {
-    launch(context, shape, attention_split_kv<T, Width, warps>, p, cut);
-  }
+  launch(context,
+         {.grid = args.batch() * args.kv_heads() * plan.row_tiles * plan.splits,
+          .block = threads,
+          .shared_bytes = sizeof(Layout<T, Width, RowWarps, Plain>),
+          .dependent = can_depend(context)},
+         attention_split_kv<T, Width, RowWarps, Plain>, p, cut);
   combine_splits(args, context, p, cut);
 }
 
 void run(const Attention::Args& args, Context& context) {
   const DecodeSplitPlan plan = plan_of(args, context);
   visit<f16, bf16>(args.q.dtype, [&]<class T>() {
-    if (plan.width == 64) return launch_width<T, 64>(args, context, plan);
-    if (plan.width == 128) return launch_width<T, 128>(args, context, plan);
-    launch_width<T, 256>(args, context, plan);
+    with_tile(plan, [&]<class Tile>() {
+      launch_tile<T, Tile::width, Tile::row_warps, Tile::plain>(args, context, plan);
+    });
   });
 }
 
