@@ -67,6 +67,11 @@ struct Lane {
   }
 };
 
+/// A row sees keys [first, end) of those of its block.
+struct SeenKeys {
+  int first, end;
+};
+
 template <class Sum, int Width, int Rows>
 struct Layout {
   union {
@@ -78,6 +83,7 @@ struct Layout {
     } found;
   };
   RowIndices rows[Rows];
+  SeenKeys seen[Rows];
 };
 
 /// Multiplies a tile of rows by the keys of a split and writes the results.
@@ -97,16 +103,18 @@ __device__ __forceinline__ void multiply_rows(const Heads<T>& p, const Cut<Accum
   const int keys = static_cast<int>(own.end - own.first);
   const int there = static_cast<int>(last_row - first_row) + 1;  // rows
 
-  int unseen[Rows];  // row r sees this block's keys [unseen[r], seen[r])
-  int seen[Rows];
   const auto within = [&](std::int64_t key) {
     return static_cast<int>(clamped(key - own.first, std::int64_t{0}, std::int64_t{keys}));
   };
-#pragma unroll
-  for (int r = 0; r < Rows; ++r) {
+  const auto seen_by = [&](int r) -> SeenKeys {
     const std::int64_t row = first_row + r;
-    unseen[r] = within(mask.first_key(row / p.group));
-    seen[r] = row < rows.count ? within(mask.end_key(row / p.group)) : 0;
+    return {within(mask.first_key(row / p.group)),
+            row < rows.count ? within(mask.end_key(row / p.group)) : 0};
+  };
+  SeenKeys seen[Plain ? Rows : 1];  // otherwise in shared memory, to spill less
+  if constexpr (Plain) {
+#pragma unroll
+    for (int r = 0; r < Rows; ++r) seen[r] = seen_by(r);
   }
   for (int r = warp; r < Rows; r += warps) {
     const Row<T> row(p, b, g, r < there ? first_row + r : 0);
@@ -114,7 +122,10 @@ __device__ __forceinline__ void multiply_rows(const Heads<T>& p, const Cut<Accum
     for (int column = lane; column < Width; column += warp_size) {
       layout.q[r][column] = r < there && column < p.width() ? convert<Sum>(q(column)) : Sum(0);
     }
-    if (!Plain && lane == 0) layout.rows[r] = {row.h, row.i, mask.diagonal(row.i)};
+    if (!Plain && lane == 0) {
+      layout.rows[r] = {row.h, row.i, mask.diagonal(row.i)};
+      layout.seen[r] = seen_by(r);
+    }
   }
   __syncthreads();
 
@@ -167,7 +178,8 @@ __device__ __forceinline__ void multiply_rows(const Heads<T>& p, const Cut<Accum
       for (int distance = 1; distance < key_lanes; distance *= 2) {
         score += shuffle_xor(score, distance);
       }
-      if (j < unseen[r] || j >= seen[r]) continue;  // skip, not multiply by 0: v may be NaN
+      const SeenKeys of_row = Plain ? seen[Plain ? r : 0] : layout.seen[r];
+      if (j < of_row.first || j >= of_row.end) continue;  // skip, not multiply by 0: v may be NaN
       if (ruled) {
         const RowIndices& at = layout.rows[r];
         score = p.rule(score, b, at.h, at.i, own.first + j, at.diagonal);
