@@ -102,6 +102,22 @@ void copy_rows(const T* from, std::int64_t row_stride, std::int64_t stride, std:
   }
 }
 
+/// Copies `keys` rows of k or v from `first` on as copy_rows() does. `row_at(j)` is the address of
+/// row j; rows of one page, or all without pages, are one stride apart.
+template <class T, class Sum, class RowAt>
+void copy_keys(const View<const T, 4>& tensor, std::int64_t page_keys, RowAt&& row_at,
+               std::int64_t first, std::int64_t keys, std::int64_t padded, Sum* to,
+               std::int64_t pitch) {
+  for (std::int64_t at = 0; at < keys;) {
+    const std::int64_t left = keys - at;
+    const std::int64_t run =
+        page_keys == 0 ? left : std::min(left, page_keys - (first + at) % page_keys);
+    copy_rows(row_at(first + at), tensor.strides[2], tensor.strides[3], run,
+              run == left ? padded - at : run, tensor.shape[3], to + at * pitch, pitch);
+    at += run;
+  }
+}
+
 /// Scratch memory of one block of rows.
 template <class Sum>
 struct Scratch {
@@ -178,6 +194,64 @@ void scale_row(Sum* row, std::int64_t width, Sum factor) {
   }
 }
 
+/// Returns cap tanh(x / cap) from tanh t = 1 - 2 / (1 + exp(2 t)), accurate to a few roundings of
+/// cap; `per_cap` is 2 log2(e) / cap.
+template <class D, class V>
+HWY_INLINE V capped(D d, V x, V cap, V per_cap) {
+  const V power = exp2<true>(d, hn::Mul(x, per_cap));
+  return hn::NegMulAdd(hn::Set(d, 2), hn::Div(cap, hn::Add(hn::Set(d, 1), power)), cap);
+}
+
+/// The rule of the scores, with the slope, diagonal and bias of each row of a block.
+template <class Sum>
+struct RowRule {
+  Sum soft_cap;
+  bool has_slopes;
+  bool has_bias;
+  std::int64_t bias_stride;  // from key to key
+  Sum slope[block_rows];
+  std::int64_t diagonal[block_rows];
+  const Sum* bias[block_rows];
+};
+
+/// Replaces the products of 64 keys, the first of them `first`, with `block_count` rows, multiplied
+/// by the scale, by scores times log2(e). `rows` are full vectors.
+template <class Sum>
+void apply_rule(const RowRule<Sum>& rule, std::int64_t block_count, std::int64_t rows,
+                std::int64_t first, std::int64_t keys, Sum* scores) {
+  const hn::ScalableTag<Sum> d;
+  const auto to_log2 = hn::Set(d, log2_e<Sum>);
+  const auto cap = hn::Set(d, rule.soft_cap);
+  // Finite, so that a score of 0 stays 0 for any cap.
+  const auto per_cap = hn::Set(d, rule.soft_cap == 0 ? Sum{0}
+                                                     : std::min(2 * log2_e<Sum> / rule.soft_cap,
+                                                                std::numeric_limits<Sum>::max()));
+  Sum ahead[block_rows] = {};  // of the row's diagonal, the first key
+  for (std::int64_t r = 0; r < block_count; ++r) {
+    ahead[r] = static_cast<Sum>(first - rule.diagonal[r]);
+  }
+  for (std::int64_t r = 0; r < rows; r += lanes<Sum>()) {
+    const auto slope = hn::LoadU(d, rule.slope + r);
+    const auto start = hn::LoadU(d, ahead + r);
+    for (std::int64_t j = 0; j < keys; ++j) {
+      Sum* const at = scores + j * block_rows + r;
+      auto score = hn::LoadU(d, at);
+      if (rule.soft_cap != 0) score = capped(d, score, cap, per_cap);
+      if (rule.has_slopes) {
+        const auto distance = hn::Abs(hn::Add(start, hn::Set(d, static_cast<Sum>(j))));
+        score = hn::NegMulAdd(slope, distance, score);
+      }
+      hn::StoreU(hn::Mul(score, to_log2), d, at);
+    }
+  }
+  for (std::int64_t r = 0; r < block_count && rule.has_bias; ++r) {
+    const Sum* from = rule.bias[r] + first * rule.bias_stride;
+    for (std::int64_t j = 0; j < keys; ++j, from += rule.bias_stride) {
+      scores[j * block_rows + r] += log2_e<Sum> * *from;
+    }
+  }
+}
+
 template <class T>
 void attend(const Attention::Args& args, const RowKeyBlock& block, void* memory) {
   using Sum = Accumulator<T>;
@@ -194,17 +268,34 @@ void attend(const Attention::Args& args, const RowKeyBlock& block, void* memory)
   };
   const auto query_of = [&](std::int64_t r) { return (block.first_row + r) / p.group; };
   const auto mask = p.mask(block.b);
+  const View<const T, 3> of_queries = p.q_of(block.b);
   std::int64_t begin[block_rows];  // row r sees keys [begin[r], end[r]) of the block
   std::int64_t end[block_rows];
   const T* queries[block_rows];
   for (std::int64_t r = 0; r < block.rows; ++r) {
     begin[r] = std::max(mask.first_key(query_of(r)), block.first_key);
     end[r] = std::min(mask.end_key(query_of(r)), block.last_key);
-    queries[r] = &p.q(block.b, head_of(r), query_of(r), 0);
+    queries[r] = &of_queries(head_of(r), query_of(r), 0);
+  }
+  const bool is_plain = p.rule.is_plain();
+  RowRule<Sum> rule;
+  if (!is_plain) {
+    rule = {.soft_cap = p.rule.soft_cap,
+            .has_slopes = p.rule.slopes.data != nullptr,
+            .has_bias = p.rule.bias.data != nullptr,
+            .bias_stride = p.rule.bias.strides[3],
+            .slope = {},
+            .diagonal = {},
+            .bias = {}};
+    for (std::int64_t r = 0; r < block.rows; ++r) {
+      rule.diagonal[r] = mask.diagonal(query_of(r));
+      if (rule.has_slopes) rule.slope[r] = p.rule.slopes(head_of(r));
+      if (rule.has_bias) rule.bias[r] = &p.rule.bias(block.b, head_of(r), query_of(r), 0);
+    }
   }
   if (block.rows < rows) std::fill_n(s.q, p.width() * q_pitch, Sum{0});
-  // Fold log2(e) into the scale: the softmax uses powers of 2.
-  const Sum factor = p.rule.scale * log2_e<Sum>;
+  // Fold log2(e) into the scale, unless apply_rule() multiplies by it: the softmax uses powers of 2.
+  const Sum factor = is_plain ? p.rule.scale * log2_e<Sum> : p.rule.scale;
   for (std::int64_t i = 0; i < p.width(); ++i) {
     Sum* const to = s.q + i * q_pitch;
     for (std::int64_t r = 0; r < block.rows; ++r) {
@@ -216,15 +307,16 @@ void attend(const Attention::Args& args, const RowKeyBlock& block, void* memory)
   std::fill_n(s.sum, block_rows, Sum{0});
   std::fill_n(s.o, round_up(block.rows, tile_rows) * s.value_pitch, Sum{0});
 
+  const std::int64_t page_keys = p.page_table.data == nullptr ? 0 : p.k.shape[2];
+  const auto key_at = [&](std::int64_t j) { return p.key(block.b, block.g, j).data; };
+  const auto value_at = [&](std::int64_t j) { return p.value(block.b, block.g, j).data; };
   const std::int64_t last_row = block.rows - 1;
   for (std::int64_t first = begin[0]; first < end[last_row]; first += key_tile) {
     const std::int64_t keys = std::min(key_tile, end[last_row] - first);
     const std::int64_t step = narrow ? 2 * tile_rows : tile_rows;
     const std::int64_t padded = round_up(keys, step);
-    copy_rows(&p.k(block.b, block.g, first, 0), p.k.strides[2], p.k.strides[3], keys, padded,
-              p.width(), s.k, p.width());
-    copy_rows(&p.v(block.b, block.g, first, 0), p.v.strides[2], p.v.strides[3], keys, keys,
-              p.value_width(), s.v, s.value_pitch);
+    copy_keys(p.k, page_keys, key_at, first, keys, padded, s.k, p.width());
+    copy_keys(p.v, page_keys, value_at, first, keys, keys, s.v, s.value_pitch);
     std::fill_n(s.weight, padded * block_rows, Sum{0});
     for (std::int64_t j = 0; j < keys; j += step) {
       const Sum* const k = s.k + j * p.width();
@@ -238,6 +330,7 @@ void attend(const Attention::Args& args, const RowKeyBlock& block, void* memory)
                                               scores + r, block_rows);
       }
     }
+    if (!is_plain) apply_rule(rule, block.rows, rows, first, keys, s.weight);
     // The first row sees the fewest keys at the end of the tile, the last row at its beginning.
     const bool masked = end[0] < first + keys || begin[last_row] > first;
     const auto range_of = [&](std::int64_t r) {
@@ -272,9 +365,10 @@ void attend(const Attention::Args& args, const RowKeyBlock& block, void* memory)
     }
   }
 
+  const View<T, 3> results = p.o_of(block.b);
   for (std::int64_t r = 0; r < block.rows; ++r) {
-    const Sum sum = s.sum[r];
-    const Sum* const o = s.o + r * s.value_pitch;
+    Sum sum = s.sum[r];
+    Sum* const o = s.o + r * s.value_pitch;
     if (block.partial != nullptr) {
       auto* const partial = static_cast<Sum*>(block.partial) + r * (p.value_width() + 2);
       std::copy_n(o, p.value_width(), partial);
@@ -282,12 +376,16 @@ void attend(const Attention::Args& args, const RowKeyBlock& block, void* memory)
       partial[p.value_width() + 1] = sum;
       continue;
     }
+    Sum maximum = s.maximum[r];
+    if (p.sinks.data != nullptr) {
+      scale_row(o, s.value_pitch, add_sink(sink_of(p, head_of(r)), maximum, sum));
+    }
     const Sum divisor = divisor_of(sum);
     for (std::int64_t c = 0; c < p.value_width(); ++c) {
-      p.o(block.b, head_of(r), query_of(r), c) = static_cast<T>(o[c] / divisor);
+      results(head_of(r), query_of(r), c) = static_cast<T>(o[c] / divisor);
     }
     p.write_lse(block.b, head_of(r), query_of(r),
-                sum == 0 ? -infinity : s.maximum[r] / log2_e<Sum> + std::log(sum));
+                sum == 0 ? -infinity : maximum / log2_e<Sum> + std::log(sum));
   }
 }
 
@@ -332,8 +430,8 @@ using namespace attention_cpu;
 void run(const Attention::Args& args, Context& context) {
   void* const scratch = context.workspace(static_cast<std::size_t>(scratch_bytes(args)));
   Attend* const attend = attend_for(args.q.dtype);
-  const std::int64_t rows = stacked_rows(args);
   for (std::int64_t b = 0; b < args.batch(); ++b) {
+    const std::int64_t rows = stacked_rows(args, b);
     for (std::int64_t g = 0; g < args.kv_heads(); ++g) {
       for (std::int64_t row = 0; row < rows; row += block_rows) {
         attend(args,
@@ -349,15 +447,9 @@ void run(const Attention::Args& args, Context& context) {
   }
 }
 
-Support supports(const Attention::Args& args, const Context&) { return require_basic(args); }
-
 // Not a candidate: `threads` with one thread runs the same code.
-const Rung<Attention> self{{.name = "simd",
-                            .step = 30,
-                            .after = "online_tiled",
-                            .teaching = true,
-                            .supports = supports,
-                            .run = run}};
+const Rung<Attention> self{
+    {.name = "simd", .step = 30, .after = "online_tiled", .teaching = true, .run = run}};
 
 }  // namespace
 }  // namespace rung

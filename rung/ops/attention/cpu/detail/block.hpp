@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A block of stacked rows against a range of keys: the work unit of 030_simd and 040_threads. The
-// queries of all heads that share a head of k and v form one matrix: its row r is query r / group
-// of the (r % group)-th of these heads.
+// queries of all heads of a batch element that share a head of k and v form one matrix: its row r is
+// query r / group of the (r % group)-th of these heads.
 #pragma once
 
 #include <cstdint>
 
 #include "rung/core/context.hpp"
 #include "rung/ops/attention/op/attention.hpp"
+#include "rung/ops/attention/shared/heads.hpp"
 
 namespace rung::attention_cpu {
 
@@ -28,11 +29,24 @@ using Attend = void(const Attention::Args& args, const RowKeyBlock& block, void*
 /// (030_simd.cpp).
 Attend* attend_for(DType dtype);
 
-/// Returns the number of rows that share a head of k and v. scratch_bytes() below returns the
-/// scratch memory per thread.
-inline std::int64_t stacked_rows(const Attention::Args& args) {
-  return args.group() * args.queries();
+/// Returns the number of queries of a batch element. It reads query_offsets.
+inline std::int64_t queries_of_element(const Attention::Args& args, std::int64_t b) {
+  if (!args.has_query_offsets()) return args.queries();
+  const auto offsets = args.options.query_offsets.view<const std::int32_t, 1>();
+  return AttentionHeads<float>::rows_at(offsets, b, args.queries()).count;
 }
+/// Returns the number of keys of a batch element, key_lengths ignored. It reads key_offsets.
+inline std::int64_t keys_of_element(const Attention::Args& args, std::int64_t b) {
+  if (!args.has_key_offsets()) return args.keys();
+  const auto offsets = args.options.key_offsets.view<const std::int32_t, 1>();
+  return AttentionHeads<float>::rows_at(offsets, b, args.keys()).count;
+}
+
+/// Returns the number of rows of a batch element that share a head of k and v.
+inline std::int64_t stacked_rows(const Attention::Args& args, std::int64_t b) {
+  return args.group() * queries_of_element(args, b);
+}
+/// Returns the scratch memory per thread.
 std::int64_t scratch_bytes(const Attention::Args& args);
 
 }  // namespace rung::attention_cpu

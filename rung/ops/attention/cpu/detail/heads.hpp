@@ -2,6 +2,7 @@
 // Typed views of attention's operands for the CPU rungs, and the mask.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -28,6 +29,20 @@ typename Heads<T>::Sum sink_of(const Heads<T>& p, std::int64_t h) {
 template <class Sum>
 constexpr Sum divisor_of(Sum sum) {
   return sum == 0 ? Sum{1} : sum;
+}
+
+/// Adds a sink to a row's maximum (of scores times log2(e)) and sum of weights; returns the factor
+/// that rescales the weighted values.
+template <class Sum>
+Sum add_sink(Sum sink, Sum& maximum, Sum& sum) {
+  constexpr Sum log2_e = Sum(1.44269504088896340736L);
+  const Sum score = sink * log2_e;
+  if (!(score > -std::numeric_limits<Sum>::infinity())) return 1;
+  const Sum greatest = std::fmax(maximum, score);
+  const Sum rescale = std::exp2(maximum - greatest);
+  sum = sum * rescale + std::exp2(score - greatest);
+  maximum = greatest;
+  return rescale;
 }
 
 /// Calls f(Heads<T>) with the element type of the arguments.
