@@ -207,6 +207,71 @@ def test_attention(batch, heads, queries, keys, masks, seed, data):
         rung.attention(q, k, v, causal=causal, window=window, scale=0.7, key_lengths=given_lengths), o)
 
 
+def dense_attention(q, k, v, scores_of):
+    """Returns o and lse of one batch element, H x S x D, with as many heads of k; scores_of(s) is the rule."""
+    scores = scores_of(np.einsum("hid,hjd->hij", q, k))
+    weights = np.exp(scores)
+    total = weights.sum(axis=2, keepdims=True)
+    return weights / total @ v, np.log(total)[..., 0]
+
+
+@few
+@given(st.integers(1, 5), st.integers(1, 6), st.integers(0, 99))
+def test_attention_rules(queries, keys, seed):
+    draw = np.random.default_rng(seed).standard_normal
+    q, k, v = draw((1, 2, queries, 5)), draw((1, 2, keys, 5)), draw((1, 2, keys, 3))
+    bias, slopes, sinks = draw((1, 2, queries, keys)), np.array([0.5, 0.25]), np.array([1.0, -2.0])
+    distance = abs(np.arange(keys) - (np.arange(queries)[:, None] + keys - queries))
+
+    def rule(s):
+        return 2 * np.tanh(0.7 * s / 2) - slopes[:, None, None] * distance + bias[0]
+
+    o, lse = dense_attention(q[0], k[0], v[0], rule)
+    with_sink = np.logaddexp(lse, sinks[:, None])
+    got, got_lse = rung.attention(q, k, v, scale=0.7, soft_cap=2.0, slopes=slopes, bias=bias, sinks=sinks,
+                                  return_lse=True)
+    np.testing.assert_allclose(got[0], o * np.exp(lse - with_sink)[..., None], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(got_lse[0], with_sink, rtol=1e-9, atol=1e-12)
+
+
+@few
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 5)), min_size=1, max_size=4), st.integers(0, 99))
+def test_attention_of_packed_rows(counts, seed):
+    draw = np.random.default_rng(seed).standard_normal
+    ends = np.cumsum([(0, 0), *counts], axis=0, dtype=np.int32)
+    q, k, v = (draw((1, 2, total, width)) for total, width in zip(ends[-1][[0, 1, 1]], (5, 5, 3), strict=True))
+    o, lse = rung.attention(q, k, v, query_offsets=ends[:, 0].copy(), key_offsets=ends[:, 1].copy(), causal=True,
+                            return_lse=True)
+    assert o.shape == (1, 2, ends[-1][0], 3)
+    for begin, end in itertools.pairwise(ends):
+        rows, keys = slice(begin[0], end[0]), slice(begin[1], end[1])
+        expected = rung.attention(q[:, :, rows], k[:, :, keys], v[:, :, keys], causal=True, return_lse=True)
+        np.testing.assert_array_equal(o[:, :, rows], expected[0])
+        np.testing.assert_array_equal(lse[:, :, rows], expected[1])
+
+
+def test_attention_of_pages():
+    draw = np.random.default_rng(0).standard_normal
+    q, k, v = draw((2, 4, 1, 8)), draw((7, 2, 3, 8)), draw((7, 2, 3, 8))
+    table = np.array([[6, 0, 3], [6, 2, -1]], dtype=np.int32)  # the first page is shared
+    lengths = np.array([9, 5], dtype=np.int32)
+    plain = [np.moveaxis(pages[table.clip(0)], 2, 1).reshape(2, 2, 9, 8) for pages in (k, v)]
+    np.testing.assert_array_equal(rung.attention(q, k, v, page_table=table, key_lengths=lengths),
+                                  rung.attention(q, *plain, key_lengths=lengths))
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"soft_cap": -1.0}, "soft_cap is -1"), ({"slopes": np.zeros(3)}, "slopes is 3"),
+    ({"sinks": np.zeros(2, dtype=np.float32)}, "sinks"), ({"bias": np.zeros((2, 2, 3, 3))}, "bias is 2x2x3x3"),
+    ({"query_offsets": np.zeros(3, dtype=np.int32)}, "1 on the first axis"),
+    ({"key_offsets": np.zeros(3, dtype=np.int32)}, "1 on the first axis"),
+    ({"page_table": np.zeros((3, 1), dtype=np.int32)}, "page_table has shape 3x1")])
+def test_wrong_options_of_attention_are_named(options, message):
+    q, k = np.zeros((2, 2, 3, 4)), np.zeros((2, 2, 5, 4))
+    with pytest.raises(rung.Error, match=message):
+        rung.attention(q, k, k, **options)
+
+
 @few
 @given(st.integers(1, 2), st.sampled_from([(2, 1), (2, 2), (4, 2)]), st.integers(1, 4), st.integers(0, 5),
        st.sampled_from([(False, None), (True, None), (True, 1), (True, 3)]), st.integers(0, 99))

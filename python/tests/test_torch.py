@@ -217,6 +217,53 @@ def test_attention(causal):
                                                          enable_gqa=True))
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_attention_takes_masks(dtype):
+    q, k, v = attention_tensors(dtype, heads=4)
+    seen = torch.rand(2, 1, 5, 5, generator=torch.Generator().manual_seed(0)) < 0.6
+    seen[..., 2] = True
+    added = torch.linspace(-2, 2, 25, dtype=dtype).reshape(5, 5)
+    close = {"rtol": 2e-2, "atol": 2e-2} if dtype == torch.bfloat16 else {}
+    for mask in (seen, seen[0, 0], added, added.masked_fill(~seen[1, 0], -torch.inf)):
+        torch.testing.assert_close(rung.torch.scaled_dot_product_attention(q, k, v, mask),
+                                   torch.nn.functional.scaled_dot_product_attention(q, k, v, mask), **close)
+    torch.testing.assert_close(rung.torch.scaled_dot_product_attention(q[0], k[0], v[0], added),
+                               torch.nn.functional.scaled_dot_product_attention(q[:1], k[:1], v[:1], added)[0], **close)
+    seen[..., :] = False
+    assert not rung.torch.scaled_dot_product_attention(q, k, v, seen).any()
+
+
+def test_attention_options():
+    q, k, v = attention_tensors(heads=4)
+    scores = 3 * torch.tanh(q @ k.transpose(2, 3) / 8 ** 0.5 / 3)
+    torch.testing.assert_close(rung.torch.attention(q, k, v, soft_cap=3), torch.softmax(scores, -1) @ v)
+    slopes, sinks = torch.linspace(0, 1, 4, dtype=q.dtype), torch.linspace(-1, 1, 4, dtype=q.dtype)
+    behind = (torch.arange(5)[:, None] - torch.arange(5)).abs()
+    weights = torch.exp(q @ k.transpose(2, 3) / 8 ** 0.5 - slopes[:, None, None] * behind)
+    expected = weights / (weights.sum(-1, keepdim=True) + sinks.exp()[:, None, None]) @ v
+    torch.testing.assert_close(rung.torch.attention(q, k, v, slopes=slopes, sinks=sinks), expected)
+    torch.testing.assert_close(
+        torch.compile(rung.torch.attention, backend="eager")(q, k, v, slopes=slopes, sinks=sinks), expected)
+    offsets = torch.tensor([0, 2, 5], dtype=torch.int32)
+    packed = rung.torch.attention(q[:1], k[:1], v[:1], query_offsets=offsets, key_offsets=offsets)
+    for rows in (slice(0, 2), slice(2, 5)):
+        torch.testing.assert_close(packed[:, :, rows],
+                                   rung.torch.attention(*(each[:1, :, rows] for each in (q, k, v))))
+
+
+def test_attention_refuses_gradients_with_options():
+    q, k, v = attention_tensors(heads=4)
+    sinks = torch.zeros(4, dtype=q.dtype, requires_grad=True)
+    with pytest.raises(rung.Error, match="requires a gradient, and soft_cap"):
+        rung.torch.attention(q, k, v, sinks=sinks)
+    with torch.no_grad():
+        rung.torch.attention(q, k, v, sinks=sinks)
+    with pytest.raises(rung.Error, match="or a mask is given"):
+        rung.torch.scaled_dot_product_attention(q.requires_grad_(), k, v, torch.ones(5, 5, dtype=torch.bool))
+    with pytest.raises(NotImplementedError, match="rung::attention_forward has no gradient"):
+        torch.ops.rung.attention_forward(q, k, v, False, None, None, 0, 2.0, *6 * [None])
+
+
 @pytest.mark.parametrize("needed", [(0,), (1,), (2,), (0, 2), (1, 2)])
 def test_attention_gradients_of_some_tensors(needed):
     ours, theirs, _ = CASES["attention_causal"]
@@ -396,7 +443,12 @@ def test_out_with_a_gradient_is_refused():
     (lambda: rung.torch.gemm(random(2), random(2, 2)), "a has 1 ax"),
     (lambda: rung.torch.scaled_dot_product_attention(*attention_tensors()), "heads"),
     (lambda: rung.torch.scaled_dot_product_attention(random(1, 1, 2, 2), *2 * [random(1, 1, 3, 2)], is_causal=True),
-     "is_causal")])
+     "is_causal"),
+    (lambda: rung.torch.scaled_dot_product_attention(*3 * [random(1, 1, 2, 2)], torch.zeros(2, 2), is_causal=True),
+     "attn_mask is given, and is_causal"),
+    (lambda: rung.torch.scaled_dot_product_attention(*3 * [random(1, 1, 2, 2)], torch.zeros(3, 2)),
+     "attn_mask has shape"),
+    (lambda: rung.torch.scaled_dot_product_attention(*3 * [random(1, 1, 2, 2)], dropout_p=0.5), "dropout_p is 0.5")])
 def test_refusals_name_what_is_wrong(call, message):
     with pytest.raises(rung.Error, match=message):
         call()

@@ -156,6 +156,7 @@ def operator_calls(device="cpu"):
     counts = torch.tensor([3, 5], dtype=torch.int32, device=device)
     yield ops.attention, (q, k, v, True, None, None, 3, False)
     yield ops.attention, (*(each.clone().requires_grad_() for each in (q, k, v)), True, 0.5, counts, 2, True)
+    yield ops.attention_forward, (q, k, v, True, None, counts, 0, 2.0, None, None, None, n(4), n(2, 4, 5, 5), n(4))
     yield ops.attention_backward, (n(2, 4, 5, 8, seed=3), q, k, v, n(2, 4, 5, 8), n(2, 4, 5), False, None, counts, 0)
     window = [1, 1], [1, 0], [1, 1], 1
     for x in (r(2, 3, 5, 4), r(2, 3, 5, 4).detach().contiguous(memory_format=torch.channels_last).requires_grad_()):

@@ -160,3 +160,28 @@ _attention_backward = define(
     " -> (Tensor, Tensor, Tensor)", _run_attention_backward, _fake_attention_backward)
 attention = define(f"attention(Tensor q, Tensor k, Tensor v, {_OPTIONS}, bool gradient) -> (Tensor, Tensor)",
                    _run_attention, _fake_attention, _setup_attention, _attention_gradient)
+
+
+# Separate from attention(), which has a gradient: attention_backward() has none of these options.
+
+def _run_attention_forward(q, k, v, causal, scale, key_lengths, window, soft_cap, query_offsets, key_offsets,
+                           page_table, slopes, bias, sinks):
+    o, _ = _fake_attention(q, k, v, causal, scale, key_lengths, window, False)
+    return rung.attention(q, k, v, causal=causal, window=window, scale=scale, soft_cap=soft_cap,
+                          key_lengths=key_lengths, query_offsets=query_offsets, key_offsets=key_offsets,
+                          page_table=page_table, slopes=slopes, bias=bias, sinks=sinks, out=o)
+
+
+def _fake_attention_forward(q, k, v, causal, scale, key_lengths, window, *_):
+    return _fake_attention(q, k, v, causal, scale, key_lengths, window, False)[0]
+
+
+def _refuse_attention_gradient(ctx, inputs, output):
+    raise NotImplementedError("rung::attention_forward has no gradient; accepted with one: the options of "
+                              "rung::attention")
+
+
+attention_forward = define(
+    f"attention_forward(Tensor q, Tensor k, Tensor v, {_OPTIONS}, float? soft_cap, Tensor? query_offsets, "
+    "Tensor? key_offsets, Tensor? page_table, Tensor? slopes, Tensor? bias, Tensor? sinks) -> Tensor",
+    _run_attention_forward, _fake_attention_forward, _refuse_attention_gradient, lambda ctx, do: None)

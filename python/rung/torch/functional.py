@@ -4,6 +4,8 @@
 They take tensors of any strides on the CPU or a CUDA device, of one type (float32, float64, float16 or bfloat16), and
 are not autocast. They raise rung.Error for types, shapes and options that are not accepted.
 """
+import math
+
 import torch
 from rung import Error
 from rung.torch import _images, _products, _rows
@@ -228,38 +230,71 @@ def linear(input, weight, bias=None, *, activation="none"):
     return _activate(_products.linear(input, weight, bias, "none"), activation)
 
 
-def attention(q, k, v, *, causal=False, window=None, scale=None, key_lengths=None):
+def attention(q, k, v, *, causal=False, window=None, scale=None, soft_cap=None, key_lengths=None, query_offsets=None,
+              key_offsets=None, page_table=None, slopes=None, bias=None, sinks=None):
     """softmax(scale q k^T) v for every head; arguments as of rung.attention(), whose lse is not returned.
+
+    There is no gradient with soft_cap, offsets, pages, slopes, bias and sinks: a tensor that requires one is refused.
 
     >>> import torch, rung.torch
     >>> rung.torch.attention(torch.zeros(1, 1, 1, 4), torch.zeros(1, 1, 2, 4), torch.tensor([[[[1.0], [3.0]]]]))
     tensor([[[[2.]]]])
     """
-    return _products.attention(q, k, v, causal, scale, key_lengths, 0 if window is None else window,
-                               _needs_gradient(q, k, v))[0]
+    window = 0 if window is None else window
+    options = (query_offsets, key_offsets, page_table, slopes, bias, sinks)
+    if not soft_cap and all(each is None for each in options):
+        return _products.attention(q, k, v, causal, scale, key_lengths, window, _needs_gradient(q, k, v))[0]
+    if _needs_gradient(q, k, v, *options):
+        raise Error("attention: an argument requires a gradient, and soft_cap, query_offsets, key_offsets, page_table, "
+                    "slopes, bias, sinks or a mask is given; accepted with a gradient: None")
+    return _products.attention_forward(q, k, v, causal, scale, key_lengths, window, soft_cap, *options)
+
+
+def _bias_of_mask(name, mask, query, key):
+    """Returns the bias of an attn_mask: -infinity where a boolean one is False. Broadcast axes keep strides of 0."""
+    shape = (*query.shape[:-1], key.shape[-2])
+    if mask.dim() > 4 or len(shape) != 4:
+        raise Error(f"{name}: attn_mask has {mask.dim()} axes; accepted: up to the 3 or 4 of query")
+    dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
+    if mask.dtype == torch.bool:
+        bias = torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(~mask, -math.inf)
+    else:
+        bias = mask.to(dtype)
+    try:
+        return bias.expand(shape)
+    except RuntimeError:
+        raise Error(f"{name}: attn_mask has shape {tuple(mask.shape)}; accepted: a shape that broadcasts to "
+                    f"{shape}") from None
 
 
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
                                  enable_gqa=False):
-    """attention() with PyTorch's signature. Tensors of 3 or 4 axes; attn_mask and dropout_p are not accepted.
+    """attention() with PyTorch's signature. Tensors of 3 or 4 axes; dropout_p is not accepted.
+
+    attn_mask: boolean, True where a query sees a key, or numbers to add to the scores; converted to float32 (float64
+    for float64). A query that sees no key gives 0. There is no gradient with attn_mask.
 
     >>> import torch, rung.torch
     >>> rung.torch.scaled_dot_product_attention(torch.zeros(1, 1, 1, 1), *2 * [torch.ones(1, 1, 2, 1)])
     tensor([[[[1.]]]])
     """
     name = "scaled_dot_product_attention"
-    if attn_mask is not None or dropout_p != 0:
-        raise Error(f"{name}: attn_mask or dropout_p is given; accepted: None, 0")
+    if dropout_p != 0:
+        raise Error(f"{name}: dropout_p is {dropout_p}; accepted: 0")
+    if attn_mask is not None and is_causal:
+        raise Error(f"{name}: attn_mask is given, and is_causal is True; accepted: one of them")
     if is_causal and query.shape[-2] != key.shape[-2]:
         raise Error(f"{name}: is_causal with {query.shape[-2]} queries and {key.shape[-2]} keys, of which PyTorch "
                     "aligns the first, attention(causal=True) the last; accepted: equal numbers")
     if not enable_gqa and query.dim() > 2 and query.shape[-3] != key.shape[-3]:
         raise Error(f"{name}: query has {query.shape[-3]} heads, key {key.shape[-3]}; accepted: equal numbers, or "
                     "enable_gqa=True")
-    if query.dim() == 3:
-        of_batch = (each.unsqueeze(0) for each in (query, key, value))
-        return attention(*of_batch, causal=is_causal, scale=scale).squeeze(0)
-    return attention(query, key, value, causal=is_causal, scale=scale)
+    has_batch = query.dim() != 3
+    if not has_batch:
+        query, key, value = (each.unsqueeze(0) for each in (query, key, value))
+    bias = None if attn_mask is None else _bias_of_mask(name, attn_mask, query, key)
+    result = attention(query, key, value, causal=is_causal, scale=scale, bias=bias)
+    return result if has_batch else result.squeeze(0)
 
 
 # --- images --------------------------------------------------------------------------------------------------------

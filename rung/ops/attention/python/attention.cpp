@@ -14,7 +14,14 @@ PyObject* run_attention(Call& call) {
   Array o = call.out("out");
   AttentionOptions options{
       .scale = call.real("scale"), .causal = call.flag(), .window = call.integer("window")};
+  options.soft_cap = call.real("soft_cap");
   const Array lengths = call.optional_in("key_lengths");
+  const Array query_offsets = call.optional_in("query_offsets");
+  const Array key_offsets = call.optional_in("key_offsets");
+  const Array page_table = call.optional_in("page_table");
+  const Array slopes = call.optional_in("slopes");
+  const Array bias = call.optional_in("bias");
+  const Array sinks = call.optional_in("sinks");
   Array lse = call.out("lse");
   const bool return_lse = call.flag();
   if (q.shape().rank == 4 && v.shape().rank == 4) {  // other ranks: rejected by the operator
@@ -28,6 +35,12 @@ PyObject* run_attention(Call& call) {
     o.make_if_left_out(q);
   }
   options.key_lengths = lengths;
+  options.query_offsets = query_offsets;
+  options.key_offsets = key_offsets;
+  options.page_table = page_table;
+  options.slopes = slopes;
+  options.bias = bias;
+  options.sinks = sinks;
   options.lse = lse;
   call.run([&](Context& context, Pick pick) { attention(context, q, k, v, o, options, pick); });
   return return_lse ? call.pair(o, lse) : o.result();
