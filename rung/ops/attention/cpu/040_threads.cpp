@@ -5,7 +5,8 @@
 //          against a long cache), the keys of each block are split, too, and the partial results of
 //          a row are combined in the order of the keys.
 // Changes  against simd: the same kernel on every core. The split of the keys depends on the shape
-//          alone, so that results are bitwise equal for any number of threads.
+//          and the offsets of packed rows alone, so that results are bitwise equal for any number
+//          of threads.
 // Cost     Same as simd; each split writes Dv + 2 elements per row.
 // Limits   All valid arguments.
 // Source   T. Dao and others, Flash-Decoding for long-context inference, 2023.

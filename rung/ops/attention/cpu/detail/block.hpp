@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A block of stacked rows against a range of keys: the work unit of 030_simd and 040_threads. The
-// queries of all heads of a batch element that share a head of k and v form one matrix: its row r is
-// query r / group of the (r % group)-th of these heads.
+// queries of all heads of a batch element that share a head of k and v form one matrix: its row r
+// is query r / group of the (r % group)-th of these heads.
 #pragma once
 
 #include <cstdint>
