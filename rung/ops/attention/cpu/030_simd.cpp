@@ -294,7 +294,7 @@ void attend(const Attention::Args& args, const RowKeyBlock& block, void* memory)
     }
   }
   if (block.rows < rows) std::fill_n(s.q, p.width() * q_pitch, Sum{0});
-  // The softmax uses powers of 2: fold log2(e) into the scale, unless apply_rule() multiplies by it.
+  // The softmax uses powers of 2: fold log2(e) into the scale, or let apply_rule() multiply by it.
   const Sum factor = is_plain ? p.rule.scale * log2_e<Sum> : p.rule.scale;
   for (std::int64_t i = 0; i < p.width(); ++i) {
     Sum* const to = s.q + i * q_pitch;
