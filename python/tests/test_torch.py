@@ -251,17 +251,21 @@ def test_attention_options():
                                    rung.torch.attention(*(each[:1, :, rows] for each in (q, k, v))))
 
 
-def test_attention_refuses_gradients_with_options():
+def test_attention_refuses_gradients_that_it_has_not():
     q, k, v = attention_tensors(heads=4)
-    sinks = torch.zeros(4, dtype=q.dtype, requires_grad=True)
-    with pytest.raises(rung.Error, match="requires a gradient, and soft_cap"):
-        rung.torch.attention(q, k, v, sinks=sinks)
+    slopes = torch.zeros(4, dtype=q.dtype, requires_grad=True)
+    with pytest.raises(rung.Error, match="slopes, bias or a mask requires a gradient"):
+        rung.torch.attention(q, k, v, slopes=slopes)
     with torch.no_grad():
-        rung.torch.attention(q, k, v, sinks=sinks)
-    with pytest.raises(rung.Error, match="or a mask is given"):
-        rung.torch.scaled_dot_product_attention(q.requires_grad_(), k, v, torch.ones(5, 5, dtype=torch.bool))
-    with pytest.raises(NotImplementedError, match="rung::attention_forward has no gradient"):
-        torch.ops.rung.attention_forward(q, k, v, False, None, None, 0, 2.0, *6 * [None])
+        rung.torch.attention(q, k, v, slopes=slopes)
+    mask = torch.zeros(5, 5, dtype=q.dtype, requires_grad=True)
+    with pytest.raises(rung.Error, match="slopes, bias or a mask requires a gradient"):
+        rung.torch.scaled_dot_product_attention(q, k, v, mask)
+    table = torch.zeros(2, 1, dtype=torch.int32)
+    with pytest.raises(rung.Error, match="accepted with gradients: those of q, k, v and sinks, without pages"):
+        rung.torch.attention(q.requires_grad_(), k, v, page_table=table)
+    with pytest.raises(ValueError, match="rung::attention: page_table is given"):
+        torch.ops.rung.attention(q, k, v, False, None, None, 0, True, None, None, None, table)
 
 
 @pytest.mark.parametrize("needed", [(0,), (1,), (2,), (0, 2), (1, 2)])

@@ -51,6 +51,37 @@ def _attention(q, k, v, causal=False, scale=None, key_lengths=None, window=None)
         return F.scaled_dot_product_attention(q, k, v, seen, scale=scale, enable_gqa=True)
 
 
+def _capped(q, k, v, sinks):
+    """Attention with a soft cap of 1.5, ALiBi slopes and sinks: a score without a value."""
+    behind = (torch.arange(k.shape[2], device=q.device) - torch.arange(q.shape[2], device=q.device)[:, None]
+              - (k.shape[2] - q.shape[2])).abs()
+    scores = 1.5 * torch.tanh(q @ k.transpose(2, 3) / q.shape[3] ** 0.5 / 1.5) - _slopes(q)[:, None, None] * behind
+    scores = torch.cat([scores, sinks[None, :, None, None].expand(*scores.shape[:3], 1)], 3)
+    return torch.softmax(scores, 3)[..., :-1] @ v
+
+
+def _slopes(q):
+    return 0.25 ** torch.arange(q.shape[1], dtype=torch.float64 if q.dtype == torch.float64 else torch.float32,
+                                device=q.device)
+
+
+def _packed(attend, q, k, v):
+    """Calls attend() for rows 0 and 1, and for the others."""
+    return torch.cat([attend(*(each[:, :, rows] for each in (q, k, v))) for rows in (slice(0, 2), slice(2, None))], 2)
+
+
+def _offsets(q):
+    """Returns 0, 2 and the number of rows; made as labels() are."""
+    row = torch.arange(3, dtype=torch.int32, device=q.device)
+    return 2 * row + (row == 2) * (q.shape[2] - 4)
+
+
+def _mask(q, k):
+    """Returns a mask that hides every third pair."""
+    pair = torch.arange(q.shape[2] * k.shape[2], device=q.device).reshape(q.shape[2], k.shape[2])
+    return pair % 3 != 1
+
+
 # name: (rung's function, PyTorch's function, shapes of their tensors)
 CASES = {
     "softmax": (lambda x: rt.softmax(x, 1), lambda x: torch.softmax(x, 1), [(3, 5, 4)]),
@@ -92,6 +123,13 @@ CASES = {
     "attention_lengths": (lambda q, k, v: rt.attention(q, k, v, causal=True, key_lengths=_lengths(k)),
                           lambda q, k, v: _attention(q, k, v, causal=True, key_lengths=_lengths(k)),
                           [(2, 2, 5, 3), (2, 2, 6, 3), (2, 2, 6, 2)]),
+    "attention_rules": (lambda q, k, v, sinks: rt.attention(q, k, v, soft_cap=1.5, slopes=_slopes(q), sinks=sinks),
+                        _capped, [(2, 3, 4, 6), (2, 3, 5, 6), (2, 3, 5, 4), (3,)]),
+    "attention_packed": (lambda q, k, v: rt.attention(q, k, v, query_offsets=_offsets(q), key_offsets=_offsets(k)),
+                         lambda q, k, v: _packed(_attention, q, k, v), [(1, 2, 5, 6), (1, 2, 5, 6), (1, 2, 5, 4)]),
+    "attention_mask": (lambda q, k, v: rt.scaled_dot_product_attention(q, k, v, _mask(q, k)),
+                       lambda q, k, v: F.scaled_dot_product_attention(q, k, v, _mask(q, k)),
+                       [(2, 2, 4, 6), (2, 2, 5, 6), (2, 2, 5, 6)]),
     "conv1d": (lambda x, w, b: rt.conv1d(x, w, b, 2, 1), lambda x, w, b: F.conv1d(x, w, b, 2, 1),
                [(2, 3, 9), (4, 3, 3), (4,)]),
     "conv2d": (lambda x, w, b: rt.conv2d(x, w, b, (2, 1), (1, 2), (1, 2), 2),
@@ -156,8 +194,11 @@ def operator_calls(device="cpu"):
     counts = torch.tensor([3, 5], dtype=torch.int32, device=device)
     yield ops.attention, (q, k, v, True, None, None, 3, False)
     yield ops.attention, (*(each.clone().requires_grad_() for each in (q, k, v)), True, 0.5, counts, 2, True)
-    yield ops.attention_forward, (q, k, v, True, None, counts, 0, 2.0, None, None, None, n(4), n(2, 4, 5, 5), n(4))
-    yield ops.attention_backward, (n(2, 4, 5, 8, seed=3), q, k, v, n(2, 4, 5, 8), n(2, 4, 5), False, None, counts, 0)
+    yield ops.attention, (q, k, v, True, None, counts, 0, False, 2.0, None, None, None, n(4), n(2, 4, 5, 5), n(4))
+    yield ops.attention, (*(each.clone().requires_grad_() for each in (q, k, v)), True, None, counts, 0, True, 2.0,
+                          None, None, None, n(4), n(2, 4, 5, 5), r(4))
+    yield ops.attention_backward, (n(2, 4, 5, 8, seed=3), q, k, v, n(2, 4, 5, 8), n(2, 4, 5), False, None, counts, 0,
+                                   None, None, None, None, None, n(4))
     window = [1, 1], [1, 0], [1, 1], 1
     for x in (r(2, 3, 5, 4), r(2, 3, 5, 4).detach().contiguous(memory_format=torch.channels_last).requires_grad_()):
         yield ops.conv, (x, r(4, 3, 2, 3), r(4), *window)

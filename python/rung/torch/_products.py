@@ -110,14 +110,18 @@ linear = define("linear(Tensor x, Tensor w, Tensor? bias, str activation) -> Ten
 
 # --- attention -----------------------------------------------------------------------------------------------------
 
-def _run_attention(q, k, v, causal, scale, key_lengths, window, gradient):
+def _run_attention(q, k, v, causal, scale, key_lengths, window, gradient, soft_cap=None, query_offsets=None,
+                   key_offsets=None, page_table=None, slopes=None, bias=None, sinks=None):
     o, lse = _fake_attention(q, k, v, causal, scale, key_lengths, window, gradient)
-    rung.attention(q, k, v, causal=causal, window=window, scale=scale, key_lengths=key_lengths,
-                   lse=lse if gradient else None, out=o)
+    if query_offsets is not None:  # rows of no batch element are not written
+        o.zero_()
+    rung.attention(q, k, v, causal=causal, window=window, scale=scale, soft_cap=soft_cap, key_lengths=key_lengths,
+                   query_offsets=query_offsets, key_offsets=key_offsets, page_table=page_table, slopes=slopes,
+                   bias=bias, sinks=sinks, lse=lse if gradient else None, out=o)
     return o, lse
 
 
-def _fake_attention(q, k, v, causal, scale, key_lengths, window, gradient):
+def _fake_attention(q, k, v, causal, scale, key_lengths, window, gradient, *_):
     if q.shape[-1:] == v.shape[-1:]:
         o = torch.empty_like(q)  # keeps the memory order of q's axes
     else:
@@ -126,62 +130,66 @@ def _fake_attention(q, k, v, causal, scale, key_lengths, window, gradient):
                           dtype=torch.float64 if q.dtype == torch.float64 else torch.float32)
 
 
-def _run_attention_backward(do, q, k, v, o, lse, causal, scale, key_lengths, window):
-    dq, dk, dv = _fake_attention_backward(do, q, k, v)
-    return rung.attention_backward(q, k, v, o, lse, do, causal=causal, window=window, scale=scale,
-                                   key_lengths=key_lengths, dq=dq, dk=dk, dv=dv)
+def _run_attention_backward(do, q, k, v, o, lse, causal, scale, key_lengths, window, soft_cap, query_offsets,
+                            key_offsets, slopes, bias, sinks):
+    dq, dk, dv, dsinks = _fake_attention_backward(do, q, k, v, o, lse, sinks)
+    if query_offsets is not None:  # rows of no batch element are not written
+        dq.zero_()
+    if key_offsets is not None:
+        dk.zero_()
+        dv.zero_()
+    rung.attention_backward(q, k, v, o, lse, do, causal=causal, window=window, scale=scale, soft_cap=soft_cap,
+                            key_lengths=key_lengths, query_offsets=query_offsets, key_offsets=key_offsets,
+                            slopes=slopes, bias=bias, sinks=sinks, dq=dq, dk=dk, dv=dv,
+                            dsinks=None if sinks is None else dsinks)
+    return dq, dk, dv, dsinks
 
 
-def _fake_attention_backward(do, q, k, v, *_):
-    return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
+def _fake_attention_backward(do, q, k, v, o, lse, *options):
+    return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v), lse.new_empty(
+        0 if options[-1] is None else options[-1].shape)
 
 
 def _setup_attention(ctx, inputs, output):
-    q, k, v, ctx.causal, ctx.scale, key_lengths, ctx.window, gradient = inputs
+    q, k, v, causal, scale, key_lengths, window, gradient, soft_cap, *rest = inputs
     if not gradient:
         raise ValueError("rung::attention: gradient is False, and q, k or v requires one; give True")
-    ctx.save_for_backward(q, k, v, *output, *(() if key_lengths is None else (key_lengths,)))
+    query_offsets, key_offsets, page_table, slopes, bias, sinks = rest
+    if page_table is not None or any(each is not None and each.requires_grad for each in (slopes, bias)):
+        raise ValueError("rung::attention: page_table is given, or slopes or bias requires a gradient; accepted with "
+                         "gradients: those of q, k, v and sinks, without pages")
+    ctx.numbers = causal, scale, window, soft_cap
+    optional = key_lengths, query_offsets, key_offsets, slopes, bias, sinks
+    ctx.given = [each is not None for each in optional]
+    ctx.save_for_backward(q, k, v, *output, *(each for each in optional if each is not None))
     ctx.mark_non_differentiable(output[1])
     ctx.set_materialize_grads(False)
 
 
 @once_differentiable
 def _attention_gradient(ctx, do, _):
+    inputs = 15
     if do is None:
-        return None, None, None, None, None, None, None, None
-    *saved, lengths = (*ctx.saved_tensors, None)[:6]
-    each = _attention_backward(do, *saved, ctx.causal, ctx.scale, lengths, ctx.window)
-    return (*(d if needed else None for d, needed in zip(each, ctx.needs_input_grad)), None, None, None, None, None)
+        return (None,) * inputs
+    q, k, v, o, lse, *saved = ctx.saved_tensors
+    saved = iter(saved)
+    key_lengths, query_offsets, key_offsets, slopes, bias, sinks = (
+        next(saved) if given else None for given in ctx.given)
+    causal, scale, window, soft_cap = ctx.numbers
+    *each, dsinks = _attention_backward(do, q, k, v, o, lse, causal, scale, key_lengths, window, soft_cap,
+                                        query_offsets, key_offsets, slopes, bias,
+                                        sinks if ctx.needs_input_grad[-1] else None)
+    return (*(d if needed else None for d, needed in zip(each, ctx.needs_input_grad)), *(None,) * (inputs - 4),
+            dsinks if ctx.needs_input_grad[-1] else None)
 
 
 _OPTIONS = "bool causal, float? scale, Tensor? key_lengths, int window"
 _attention_backward = define(
-    f"attention_backward(Tensor do, Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse, {_OPTIONS})"
-    " -> (Tensor, Tensor, Tensor)", _run_attention_backward, _fake_attention_backward)
-attention = define(f"attention(Tensor q, Tensor k, Tensor v, {_OPTIONS}, bool gradient) -> (Tensor, Tensor)",
-                   _run_attention, _fake_attention, _setup_attention, _attention_gradient)
-
-
-# Separate from attention(), which has a gradient: attention_backward() has none of these options.
-
-def _run_attention_forward(q, k, v, causal, scale, key_lengths, window, soft_cap, query_offsets, key_offsets,
-                           page_table, slopes, bias, sinks):
-    o, _ = _fake_attention(q, k, v, causal, scale, key_lengths, window, False)
-    return rung.attention(q, k, v, causal=causal, window=window, scale=scale, soft_cap=soft_cap,
-                          key_lengths=key_lengths, query_offsets=query_offsets, key_offsets=key_offsets,
-                          page_table=page_table, slopes=slopes, bias=bias, sinks=sinks, out=o)
-
-
-def _fake_attention_forward(q, k, v, causal, scale, key_lengths, window, *_):
-    return _fake_attention(q, k, v, causal, scale, key_lengths, window, False)[0]
-
-
-def _refuse_attention_gradient(ctx, inputs, output):
-    raise NotImplementedError("rung::attention_forward has no gradient; accepted with one: the options of "
-                              "rung::attention")
-
-
-attention_forward = define(
-    f"attention_forward(Tensor q, Tensor k, Tensor v, {_OPTIONS}, float? soft_cap, Tensor? query_offsets, "
-    "Tensor? key_offsets, Tensor? page_table, Tensor? slopes, Tensor? bias, Tensor? sinks) -> Tensor",
-    _run_attention_forward, _fake_attention_forward, _refuse_attention_gradient, lambda ctx, do: None)
+    f"attention_backward(Tensor do, Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse, {_OPTIONS}, float? soft_cap, "
+    "Tensor? query_offsets, Tensor? key_offsets, Tensor? slopes, Tensor? bias, Tensor? sinks)"
+    " -> (Tensor, Tensor, Tensor, Tensor)", _run_attention_backward, _fake_attention_backward)
+attention = define(
+    f"attention(Tensor q, Tensor k, Tensor v, {_OPTIONS}, bool gradient, float? soft_cap=None, "
+    "Tensor? query_offsets=None, Tensor? key_offsets=None, Tensor? page_table=None, Tensor? slopes=None, "
+    "Tensor? bias=None, Tensor? sinks=None) -> (Tensor, Tensor)",
+    _run_attention, _fake_attention, _setup_attention, _attention_gradient)

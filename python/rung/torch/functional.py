@@ -234,20 +234,18 @@ def attention(q, k, v, *, causal=False, window=None, scale=None, soft_cap=None, 
               key_offsets=None, page_table=None, slopes=None, bias=None, sinks=None):
     """softmax(scale q k^T) v for every head; arguments as of rung.attention(), whose lse is not returned.
 
-    There is no gradient with soft_cap, offsets, pages, slopes, bias and sinks: a tensor that requires one is refused.
+    q, k, v and sinks have gradients, slopes and bias do not; with page_table none has.
 
     >>> import torch, rung.torch
     >>> rung.torch.attention(torch.zeros(1, 1, 1, 4), torch.zeros(1, 1, 2, 4), torch.tensor([[[[1.0], [3.0]]]]))
     tensor([[[[2.]]]])
     """
-    window = 0 if window is None else window
-    options = (query_offsets, key_offsets, page_table, slopes, bias, sinks)
-    if not soft_cap and all(each is None for each in options):
-        return _products.attention(q, k, v, causal, scale, key_lengths, window, _needs_gradient(q, k, v))[0]
-    if _needs_gradient(q, k, v, *options):
-        raise Error("attention: an argument requires a gradient, and soft_cap, query_offsets, key_offsets, page_table, "
-                    "slopes, bias, sinks or a mask is given; accepted with a gradient: None")
-    return _products.attention_forward(q, k, v, causal, scale, key_lengths, window, soft_cap, *options)
+    if _needs_gradient(slopes, bias) or (page_table is not None and _needs_gradient(q, k, v, sinks)):
+        raise Error("attention: slopes, bias or a mask requires a gradient, or an argument does with page_table; "
+                    "accepted with gradients: those of q, k, v and sinks, without pages")
+    return _products.attention(q, k, v, causal, scale, key_lengths, 0 if window is None else window,
+                               _needs_gradient(q, k, v, sinks), soft_cap, query_offsets, key_offsets, page_table,
+                               slopes, bias, sinks)[0]
 
 
 def _bias_of_mask(name, mask, query, key):
@@ -272,7 +270,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     """attention() with PyTorch's signature. Tensors of 3 or 4 axes; dropout_p is not accepted.
 
     attn_mask: boolean, True where a query sees a key, or numbers to add to the scores; converted to float32 (float64
-    for float64). A query that sees no key gives 0. There is no gradient with attn_mask.
+    for float64). A query that sees no key gives 0. A mask has no gradient.
 
     >>> import torch, rung.torch
     >>> rung.torch.scaled_dot_product_attention(torch.zeros(1, 1, 1, 1), *2 * [torch.ones(1, 1, 2, 1)])
