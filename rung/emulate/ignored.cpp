@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Statements that discard the error of a runtime call, such as `cudaMemcpy(...);`. If the call
-// fails and the program never queries its last error, the program continues with wrong data.
+// fails and the program never queries its last error, the program continues with wrong data. Also
+// statements that discard the answer of a query, which are no wait.
 #include <algorithm>
 #include <array>
 
@@ -18,6 +19,9 @@ constexpr std::array<std::string_view, 21> calls = {
     "cudaMemcpyAsync",      "cudaMemcpyFromSymbol", "cudaMemcpyPeer",
     "cudaMemcpyToArray",    "cudaMemcpyToSymbol",   "cudaMemcpyToSymbolAsync",
     "cudaMemset",           "cudaMemset2D",         "cudaMemsetAsync"};
+
+/// Queries that order nothing if their answer is discarded.
+constexpr std::array<std::string_view, 2> queries = {"cudaEventQuery", "cudaStreamQuery"};
 
 /// Returns true if a statement may begin at token i.
 bool begins_statement(const TokenStream& tokens, std::size_t i) {
@@ -41,10 +45,15 @@ void rewrite_ignored_errors(TokenStream& tokens) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i].kind != TokenKind::identifier || !tokens[i + 1].is("(")) continue;
     const std::string_view name = tokens[i].text;
-    if (!std::binary_search(calls.begin(), calls.end(), name)) continue;
+    const bool is_query = std::binary_search(queries.begin(), queries.end(), name);
+    if (!is_query && !std::binary_search(calls.begin(), calls.end(), name)) continue;
     const std::size_t close = tokens.closing(i + 1);
     if (close >= tokens.size() || !tokens[close + 1].is(";")) continue;
     if (!begins_statement(tokens, i)) continue;
+    if (is_query) {
+      tokens.insert_before(i, "::rung::cuda::discard_answer(), ");
+      continue;
+    }
     tokens.insert_before(i, "::rung::cuda::ignored(");
     tokens.insert_after(close, ", \"" + std::string(name) + "\")");
   }

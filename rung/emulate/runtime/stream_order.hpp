@@ -111,6 +111,8 @@ void work_copies(const void* to, const void* from, cudaMemcpyKind kind);
 /// Records the destination of a fill, which decides whether the call waits for the fill.
 void work_fills(const void* to);
 
+/// Returns true at the first query of this thread after discard_answer(): the host learns nothing.
+bool discards_answer();
 /// Records that the host has waited for all work of a stream or a device.
 void host_waited_for_stream(cudaStream_t stream);
 void host_waited_for_device(int device);

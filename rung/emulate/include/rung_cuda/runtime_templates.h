@@ -10,6 +10,8 @@ namespace rung::cuda {
 /// Records the error of a call whose result the program discards. It is reported at the program's
 /// end unless the program has queried its last error by then.
 void ignored(cudaError_t error, const char* call, Place place = Place::current());
+/// Marks this thread's next query of a stream or event as one whose answer the program discards.
+void discard_answer();
 }  // namespace rung::cuda
 
 // Kernels as typed function pointers: the signature is known, so the kernel can also be launched by
