@@ -343,7 +343,7 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
   const std::string rewritten = stem + ".rung.ii";
   const std::string kept = object_of(sources, file);
   std::ofstream(rewritten, std::ios::binary)
-      << rewrite(source) << (sources.stands_alone ? registration : "");
+      << rewrite(source, sources.whole_program) << (sources.stands_alone ? registration : "");
   command = {host_compiler()};
   for (std::size_t i = 0; i < options.size(); ++i) {
     const bool preprocessing = options[i].starts_with("-I") || options[i].starts_with("-D");

@@ -23,6 +23,7 @@ struct Sources {
   bool twice = false;                     // each function in two versions, with and without hooks
   bool stands_alone = false;              // objects embed their sources; set by build()
   bool host_plain = false;                // C++ sources get only the user's options, as by nvcc
+  bool whole_program = false;             // files do not use device code of each other
   bool verbose = false;                   // print each command
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Detects calls of host functions by device functions, which nvcc rejects although the simulated
 // GPU could run them. Only unambiguous calls are rejected: calls of plain functions in the user's
-// files whose names have no other meaning.
+// files whose names have no other meaning. Also detects assignments of host code to variables of
+// the device, of which nvcc warns.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,6 +24,9 @@ struct DeviceFunction {
 struct Meanings {
   bool host_function = false;  // defined for the host only
   bool other = false;          // also declared with another meaning
+  // For internal_functions().
+  bool device_body = false, not_internal = false;
+  std::vector<std::size_t> device_words;
 };
 
 class Functions {
@@ -54,6 +58,18 @@ class Functions {
   }
 
   [[nodiscard]] const std::vector<DeviceFunction>& of_device() const { return of_device_; }
+  /// Returns the names and closing brackets of functions for the host only.
+  [[nodiscard]] const std::vector<DeviceFunction>& of_host() const { return of_host_; }
+  /// Returns the __device__ tokens of declarations of functions that are defined in this source for
+  /// the device only, without another storage class.
+  [[nodiscard]] std::vector<std::size_t> internal_functions() const {
+    std::vector<std::size_t> tokens;
+    for (const auto& [name, one] : meanings_) {
+      if (!one.device_body || one.not_internal) continue;
+      tokens.insert(tokens.end(), one.device_words.begin(), one.device_words.end());
+    }
+    return tokens;
+  }
   /// Returns true if the name denotes only a host function.
   [[nodiscard]] bool is_host_function(std::string_view name) const {
     const auto known = meanings_.find(name);
@@ -83,7 +99,8 @@ class Functions {
 
   /// Registers the declaration and returns its last token.
   std::size_t note(std::size_t head, std::size_t name, std::size_t end, bool in_class) {
-    bool device = false, host = false, kernel = false;
+    bool device = false, host = false, kernel = false, stored = false;
+    std::size_t device_word = 0;
     const Token& before = tokens_[name - 1];
     bool plain = !in_class && name > head &&
                  (before.kind == TokenKind::identifier || before.is("*") || before.is("&") ||
@@ -97,17 +114,26 @@ class Functions {
       device = device || has("__rung_device__");
       host = host || has("__rung_host__");
       kernel = kernel || has("__rung_global__");
+      if (token.is("__rung_device__")) device_word = i;
+      stored = stored || has("static") || has("inline") || has("extern");
       plain = plain && !token.is("template") && !token.is("constexpr") && !token.is("consteval") &&
               !token.is("operator") && !token.is("=");
     }
     const bool body = tokens_[end].is("{");
     Meanings& meanings = meanings_[tokens_[name].text];
     if (!plain || device || kernel) meanings.other = true;
+    if (plain && device_word != 0 && !host && !kernel && !stored) {
+      meanings.device_words.push_back(device_word);
+      meanings.device_body = meanings.device_body || body;
+    } else {
+      meanings.not_internal = true;
+    }
     if (body) meanings.host_function = true;
     const std::size_t close = body ? tokens_.closing(end) : end;
     if (plain && body && (kernel || (device && !host))) {
       of_device_.push_back({name, close, kernel});
     }
+    if (plain && body && !kernel && !device) of_host_.push_back({name, close, false});
     return close;
   }
 
@@ -130,7 +156,7 @@ class Functions {
 
   const TokenStream& tokens_;
   std::map<std::string_view, Meanings> meanings_;
-  std::vector<DeviceFunction> of_device_;
+  std::vector<DeviceFunction> of_device_, of_host_;
 };
 
 /// Returns true if the token at `i`, a name before a parenthesis, is a call.
@@ -169,18 +195,102 @@ void check(const TokenStream& tokens, const Functions& functions, const DeviceFu
   }
 }
 
+/// A namespace-scope variable declared __device__ or __constant__ in the user's files.
+struct DeviceVariable {
+  std::string_view name;
+  std::size_t word;  // the token __device__ or __constant__
+};
+std::vector<DeviceVariable> device_variables(const TokenStream& tokens) {
+  std::vector<DeviceVariable> found;
+  std::vector<bool> braces;  // per open brace: true if it and all enclosing braces open namespaces
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i].is("{")) {
+      braces.push_back((braces.empty() || braces.back()) && opens_namespace(tokens, i));
+    } else if (tokens[i].is("}") && !braces.empty()) {
+      braces.pop_back();
+    }
+    const bool device = tokens[i].is("__rung_device__") || tokens[i].is("__rung_constant__") ||
+                        tokens[i].is("__rung_shared_constant__");
+    if (!device || (!braces.empty() && !braces.back())) continue;
+    if (i != 0 && tokens[i - 1].is("__rung_managed__")) continue;
+    if (tokens[i + 1].is("__rung_managed__")) continue;
+    std::size_t end = i + 1;
+    while (end < tokens.size() &&
+           (tokens[end].kind == TokenKind::identifier || tokens[end].is("*"))) {
+      ++end;
+    }
+    const bool variable = end < tokens.size() && end > i + 2 &&
+                          tokens[end - 1].kind == TokenKind::identifier &&
+                          (tokens[end].is(";") || tokens[end].is("=") || tokens[end].is("["));
+    if (variable) found.push_back({tokens[end - 1].text, i});
+  }
+  return found;
+}
+
+/// Warns of an assignment to a variable of the device in host code, as nvcc does: on a GPU the
+/// assignment changes a copy that no kernel reads.
+void check_variables(const TokenStream& tokens, const DeviceFunction& host,
+                     const std::vector<DeviceVariable>& variables) {
+  for (std::size_t i = host.name + 1; i < host.close; ++i) {
+    if (tokens[i].kind != TokenKind::identifier) continue;
+    const bool known = std::any_of(variables.begin(), variables.end(),
+                                   [&](const auto& one) { return one.name == tokens[i].text; });
+    if (!known) continue;
+    const Token& before = tokens[i - 1];
+    // A local variable of the same name hides it.
+    if (before.kind == TokenKind::identifier || before.is("*") || before.is("&")) return;
+    const bool begins = before.is(";") || before.is("{") || before.is("}");
+    std::size_t next = i + 1;
+    while (next < host.close && tokens[next].is("[")) next = tokens.closing(next) + 1;
+    const bool assigns = tokens[next].is("=") || tokens[next].is("+=") || tokens[next].is("-=");
+    if (!begins || !assigns) continue;
+    fmt::print(stderr,
+               "{}: warning: a __device__ variable \"{}\" cannot be directly written in a host "
+               "function: kernels on a GPU do not read what is written here; use "
+               "cudaMemcpyToSymbol\n",
+               to_string(tokens.line_of(i)), tokens[i].text);
+    return;
+  }
+}
+
 }  // namespace
 
 void check_host_calls(const TokenStream& tokens) {
   const Functions functions(tokens);
   for (const DeviceFunction& one : functions.of_device()) check(tokens, functions, one);
+  const std::vector<DeviceVariable> variables = device_variables(tokens);
+  if (variables.empty()) return;
+  for (const DeviceFunction& one : functions.of_host()) check_variables(tokens, one, variables);
+}
+
+void make_device_code_internal(TokenStream& tokens) {
+  // Inserts behind the word, which erase_execution_spaces() erases. A variable or function that is
+  // not used is no reason to warn.
+  const std::string words = " static __attribute__((unused)) ";
+  for (const std::size_t word : Functions(tokens).internal_functions()) {
+    tokens.insert_after(word, words);
+  }
+  for (const DeviceVariable& one : device_variables(tokens)) {
+    bool stored = !tokens[one.word].is("__rung_device__");  // not of a constant
+    std::size_t begin = one.word;
+    while (begin > 0 && tokens[begin - 1].kind == TokenKind::identifier) --begin;
+    for (std::size_t i = begin; tokens[i].kind == TokenKind::identifier; ++i) {
+      for (const char* storage : {"static", "inline", "extern", "template", "constexpr"}) {
+        stored = stored || tokens[i].is(storage);
+      }
+    }
+    const bool again = begin > 0 && (tokens[begin - 1].is(">") || tokens[begin - 1].is("]"));
+    if (!stored && !again) tokens.insert_after(one.word, words);
+  }
 }
 
 void erase_execution_spaces(TokenStream& tokens) {
-  constexpr std::string_view words[] = {"__rung_device__", "__rung_host__"};
+  constexpr std::string_view words[] = {"__rung_device__", "__rung_host__", "__rung_managed__"};
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const Token& token = tokens[i];
-    if (token.is(words[0]) || token.is(words[1])) tokens.erase(i);
+    if (std::find(std::begin(words), std::end(words), token.text) != std::end(words)) {
+      tokens.erase(i);
+    }
     if (token.kind != TokenKind::verbatim) continue;
     std::string text;
     std::size_t done = 0;

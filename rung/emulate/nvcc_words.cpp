@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Table of nvcc's options with their translation for g++ or the linker. Options that affect only
-// GPU code are ignored.
+// Translates nvcc's command line for g++ and the linker.
 #include "rung/emulate/nvcc_words.hpp"
 
 #include <fmt/format.h>
@@ -14,166 +13,10 @@
 #include "rung/core/error.hpp"
 #include "rung/core/text.hpp"
 #include "rung/emulate/messages.hpp"
+#include "rung/emulate/nvcc_options.hpp"
 
 namespace rung::emulate {
 namespace {
-
-enum class Effect {
-  nothing,
-  include,
-  system_include,
-  pre_include,
-  define,
-  undefine,
-  library,
-  library_folder,
-  output,
-  output_folder,
-  object,
-  device_link,
-  archive,
-  preprocess,
-  dependencies,
-  write_dependencies,
-  phony_dependencies,
-  dependencies_file,
-  dependencies_target,
-  shared,
-  standard,
-  default_stream,
-  host_options,
-  linker_options,
-  language,
-  architecture,
-  options_file,
-  dry_run,
-  verbose,
-  keep,
-  keep_folder,
-  version,
-  help,
-  warnings_off,
-  forward_unknown,
-  no_chip_code,
-  run
-};
-
-struct NvccOption {
-  std::string_view names;  // separated by blanks
-  bool takes_value;
-  Effect effect;
-};
-
-constexpr NvccOption nvcc_options[] = {
-    {"-I --include-path", true, Effect::include},
-    {"-isystem --system-include", true, Effect::system_include},
-    {"-include --pre-include", true, Effect::pre_include},
-    {"-D --define-macro", true, Effect::define},
-    {"-U --undefine-macro", true, Effect::undefine},
-    {"-l --library", true, Effect::library},
-    {"-L --library-path", true, Effect::library_folder},
-    {"-o --output-file", true, Effect::output},
-    {"-odir --output-directory", true, Effect::output_folder},
-    {"-c --compile -dc --device-c -dw --device-w", false, Effect::object},
-    {"-dlink --device-link", false, Effect::device_link},
-    {"-lib --lib", false, Effect::archive},
-    {"-E --preprocess", false, Effect::preprocess},
-    {"-M --generate-dependencies -MM --generate-nonsystem-dependencies", false,
-     Effect::dependencies},
-    {"-MD --generate-dependencies-with-compile -MMD "
-     "--generate-nonsystem-dependencies-with-compile",
-     false, Effect::write_dependencies},
-    {"-MP --generate-dependency-targets", false, Effect::phony_dependencies},
-    {"-MF --dependency-output", true, Effect::dependencies_file},
-    {"-MT --dependency-target-name", true, Effect::dependencies_target},
-    {"-shared --shared", false, Effect::shared},
-    {"-std --std", true, Effect::standard},
-    {"-default-stream --default-stream", true, Effect::default_stream},
-    {"-Xcompiler --compiler-options", true, Effect::host_options},
-    {"-Xlinker --linker-options", true, Effect::linker_options},
-    {"-x --x", true, Effect::language},
-    {"-arch --gpu-architecture -gencode --generate-code -code --gpu-code", true,
-     Effect::architecture},
-    {"-optf --options-file", true, Effect::options_file},
-    {"-dryrun --dryrun", false, Effect::dry_run},
-    {"-v --verbose", false, Effect::verbose},
-    {"-keep --keep -save-temps --save-temps", false, Effect::keep},
-    {"-keep-dir --keep-dir", true, Effect::keep_folder},
-    {"-V --version -version", false, Effect::version},
-    {"-h --help -help", false, Effect::help},
-    {"-w --disable-warnings", false, Effect::warnings_off},
-    {"-forward-unknown-to-host-compiler --forward-unknown-to-host-compiler "
-     "-forward-unknown-to-host-linker --forward-unknown-to-host-linker "
-     "-forward-unknown-opts --forward-unknown-opts",
-     false, Effect::forward_unknown},
-    {"-ptx --ptx -cubin --cubin -fatbin --fatbin -optix-ir --optix-ir -ltoir --ltoir", false,
-     Effect::no_chip_code},
-    {"-cuda --cuda -clean --clean-targets -run --run -r --relocatable-link -fdevice-syntax-only "
-     "--fdevice-syntax-only",
-     false, Effect::run},
-    // Ignored: options for GPU code or NVIDIA's compilers, and for files that rung does not
-    // produce.
-    {"-rdc --relocatable-device-code -Xptxas --ptxas-options -Xnvlink --nvlink-options "
-     "-Xcudafe --cudafe-options -Xarchive --archive-options -ccbin --compiler-bindir "
-     "-arbin --archiver-binary -maxrregcount --maxrregcount -t --threads -split-compile "
-     "--split-compile -split-compile-extended --split-compile-extended -ftz --ftz "
-     "-prec-div --prec-div -prec-sqrt --prec-sqrt -fmad --fmad -cudart --cudart "
-     "-cudadevrt --cudadevrt -diag-suppress "
-     "--diag-suppress -diag-error --diag-error -diag-warn --diag-warn -m --machine "
-     "-target-dir --target-directory -O --optimize -Werror --Werror -brief-diag "
-     "--brief-diagnostics -ldir --libdevice-directory -e --entries -run-args --run-args "
-     "-idp --input-drive-prefix -ddp --dependency-drive-prefix -dp --drive-prefix -time "
-     "--time -opt-info --optimization-info -dopt --dopt -Ofc --Ofast-compile -hls "
-     "--host-linker-script -aug-hls --augment-host-linker-script -jtd --jump-table-density "
-     "-fdevice-time-trace --fdevice-time-trace -compress-mode --compress-mode "
-     "-frandom-seed --frandom-seed -ftemplate-backtrace-limit --ftemplate-backtrace-limit "
-     "-ftemplate-depth --ftemplate-depth -qpp-config --qpp-config -sanitize --sanitize "
-     "-device-stack-protector --device-stack-protector",
-     true, Effect::nothing},
-    {"-g --debug -G --device-debug -lineinfo --generate-line-info -m64 --m64 "
-     "-use_fast_math --use_fast_math -extended-lambda --extended-lambda "
-     "-expt-extended-lambda --expt-extended-lambda -expt-relaxed-constexpr "
-     "--expt-relaxed-constexpr -dlto --dlink-time-opt -lto --lto -restrict --restrict -pg "
-     "--profile -src-in-ptx --source-in-ptx -allow-unsupported-compiler "
-     "--allow-unsupported-compiler -res-usage --resource-usage -rdynamic -ewp "
-     "--extensible-whole-program -nodlink --no-device-link -noprof --dont-use-profile "
-     "-no-align-double --no-align-double -extra-device-vectorization "
-     "--extra-device-vectorization -Wno-deprecated-gpu-targets "
-     "--Wno-deprecated-gpu-targets -Wno-deprecated-declarations "
-     "--Wno-deprecated-declarations -Wreorder --Wreorder -Wdefault-stream-launch "
-     "--Wdefault-stream-launch -Wmissing-launch-bounds --Wmissing-launch-bounds "
-     "-Wext-lambda-captures-this --Wext-lambda-captures-this -err-no "
-     "--display-error-number -no-err-no --no-display-error-number -keep-device-functions "
-     "--keep-device-functions -no-compress --no-compress -gen-opt-lto --gen-opt-lto "
-     "-objtemp --objdir-as-tempdir -use-local-env --use-local-env -noeh --no-exceptions "
-     "-nohdinitlist --no-host-device-initializer-list -nohdmoveforward "
-     "--no-host-device-move-forward -static-global-template-stub "
-     "--static-global-template-stub -device-entity-has-hidden-visibility "
-     "--device-entity-has-hidden-visibility -reloc-ptx --relocatable-ptx -astoolspatch "
-     "--compile-as-tools-patch -force-cl-env-setup --force-cl-env-setup -jobserver "
-     "--jobserver",
-     false, Effect::nothing},
-};
-
-/// Options whose value may follow without a space: -Iinclude, -DN=1, -t4.
-constexpr std::string_view glued[] = {"-I", "-D", "-U", "-l", "-L", "-O", "-t", "-m", "-j"};
-
-bool has_name(const NvccOption& option, std::string_view name) {
-  std::string_view rest = option.names;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(' '), rest.size());
-    if (rest.substr(0, end) == name) return true;
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return false;
-}
-
-const NvccOption* find_option(std::string_view name) {
-  for (const NvccOption& one : nvcc_options) {
-    if (has_name(one, name)) return &one;
-  }
-  return nullptr;
-}
 
 /// Splits an options file or an environment variable into words, as a shell does.
 std::vector<std::string> split_words(const std::string& text) {
@@ -245,13 +88,15 @@ class NvccReader {
   void read(const std::vector<std::string>& words) {
     for (const std::string& word : words) forward_ |= is_forward(word);
     read_words(words);
+    if (relocatable_) call_.sources.definitions.emplace_back("__CUDACC_RDC__=1");
+    call_.sources.whole_program = !relocatable_;
     if (capability_ != 0) call_.sources.capability = std::clamp(capability_, 60, 129);
   }
 
  private:
   static bool is_forward(const std::string& word) {
-    const NvccOption* const option = find_option(word);
-    return option != nullptr && option->effect == Effect::forward_unknown;
+    const NvccOption* const option = find_nvcc_option(word);
+    return option != nullptr && option->effect == NvccEffect::forward_unknown;
   }
 
   void read_words(const std::vector<std::string>& words) {
@@ -262,12 +107,12 @@ class NvccReader {
         continue;
       }
       const std::size_t equals = word.find('=');
-      const NvccOption* option = find_option(word.substr(0, equals));
+      const NvccOption* option = find_nvcc_option(word.substr(0, equals));
       std::string value;
       bool valued = equals != std::string::npos;
       if (valued) value = word.substr(equals + 1);
       if (option == nullptr) {
-        option = find_glued(word);
+        option = find_glued_nvcc_option(word);
         valued = option != nullptr;
         if (valued) value = word.substr(word[2] == '=' ? 3 : 2);
       }
@@ -282,20 +127,6 @@ class NvccReader {
       }
       apply(*option, word, value);
     }
-  }
-
-  static const NvccOption* find_glued(const std::string& word) {
-    for (const std::string_view letter : glued) {
-      if (!word.starts_with(letter) || word.size() <= letter.size()) continue;
-      // Matches -m64 and -t4, but not -march.
-      const bool number =
-          std::islower(static_cast<unsigned char>(letter[1])) != 0 && letter != "-l";
-      const char first = word[2] == '=' ? '0' : word[2];
-      if (!number || std::isdigit(static_cast<unsigned char>(first)) != 0) {
-        return find_option(letter);
-      }
-    }
-    return nullptr;
   }
 
   void read_unknown(const std::string& word) {
@@ -369,82 +200,89 @@ class NvccReader {
     Sources& to = call_.sources;
     const bool all = !word.starts_with("-MM") && word.find("nonsystem") == std::string::npos;
     switch (option.effect) {
-      case Effect::nothing:
+      case NvccEffect::nothing:
         break;
-      case Effect::include:
+      case NvccEffect::include:
         for (const std::string& one : split_list(value)) to.include.push_back(one);
         break;
-      case Effect::system_include:
+      case NvccEffect::system_include:
         for (const std::string& one : split_list(value)) {
           to.options.insert(to.options.end(), {"-isystem", one});
         }
         break;
-      case Effect::pre_include:
+      case NvccEffect::pre_include:
         for (const std::string& one : split_list(value)) {
           to.options.insert(to.options.end(), {"-include", one});
         }
         break;
-      case Effect::define:
+      case NvccEffect::define:
         to.definitions.push_back(value);
         break;
-      case Effect::undefine:
+      case NvccEffect::undefine:
         to.options.push_back("-U" + value);
         break;
-      case Effect::library:
+      case NvccEffect::library:
         for (const std::string& one : split_list(value)) {
           if (!is_runtime(one)) to.libraries.push_back("-l" + one);
         }
         break;
-      case Effect::library_folder:
+      case NvccEffect::library_folder:
         for (const std::string& one : split_list(value)) to.libraries.push_back("-L" + one);
         break;
-      case Effect::output:
+      case NvccEffect::output:
         to.output = value;
         break;
-      case Effect::output_folder:
+      case NvccEffect::output_folder:
         call_.output_folder = value;
         break;
-      case Effect::object:
+      case NvccEffect::object:
         call_.product = Product::object;
         break;
-      case Effect::device_link:
+      case NvccEffect::relocatable_object:
+        call_.product = Product::object;
+        relocatable_ = true;
+        break;
+      case NvccEffect::relocatable:
+        relocatable_ = value == "true";
+        break;
+      case NvccEffect::device_link:
         call_.product = Product::device_link;
         break;
-      case Effect::archive:
+      case NvccEffect::archive:
         call_.product = Product::archive;
         break;
-      case Effect::preprocess:
+      case NvccEffect::preprocess:
         call_.product = Product::preprocessed;
         break;
-      case Effect::dependencies:
+      case NvccEffect::dependencies:
         call_.product = Product::dependencies;
         call_.dependencies_option = all ? "-M" : "-MM";
         break;
-      case Effect::write_dependencies:
+      case NvccEffect::write_dependencies:
         call_.writes_dependencies = true;
         to.dependencies.emplace_back(all ? "-MD" : "-MMD");
         break;
-      case Effect::phony_dependencies:
+      case NvccEffect::phony_dependencies:
         to.dependencies.emplace_back("-MP");
         break;
-      case Effect::dependencies_file:
+      case NvccEffect::dependencies_file:
         call_.dependencies_file = value;
         break;
-      case Effect::dependencies_target:
+      case NvccEffect::dependencies_target:
         to.dependencies.insert(to.dependencies.end(), {"-MT", value});
         break;
-      case Effect::shared:
+      case NvccEffect::shared:
         to.shared = true;
         break;
-      case Effect::standard:
+      case NvccEffect::standard:
         set_standard(value);
         break;
-      case Effect::default_stream: {
+      case NvccEffect::default_stream: {
         const std::string macro = macro_of_default_stream(value);
         if (!macro.empty()) to.definitions.push_back(macro);
         break;
       }
-      case Effect::host_options:
+      case NvccEffect::host_options:
         for (const std::string& list : split_words(value)) {
           // -Wl,a,b is a single flag for g++, although nvcc splits lists at commas.
           if (list.starts_with("-Wl,")) {
@@ -454,52 +292,52 @@ class NvccReader {
           for (const std::string& one : split_list(list)) host_option(one);
         }
         break;
-      case Effect::linker_options:
+      case NvccEffect::linker_options:
         for (const std::string& one : split_list(value)) to.libraries.push_back("-Wl," + one);
         break;
-      case Effect::language:
+      case NvccEffect::language:
         if (value != "cu" && value != "c++" && value != "c") {
           refuse(fmt::format("-x: '{}' given; accepted: cu, c++, c", printable(value)));
         }
         to.all_cuda = value == "cu";
         break;
-      case Effect::architecture:
+      case NvccEffect::architecture:
         read_architecture(value);
         break;
-      case Effect::options_file:
+      case NvccEffect::options_file:
         read_options_file(value);
         break;
-      case Effect::dry_run:
+      case NvccEffect::dry_run:
         call_.dry_run = true;
         break;
-      case Effect::verbose:
+      case NvccEffect::verbose:
         to.verbose = true;
         break;
-      case Effect::keep:
+      case NvccEffect::keep:
         call_.keep = true;
         break;
-      case Effect::keep_folder:
+      case NvccEffect::keep_folder:
         call_.keep_folder = value;
         break;
-      case Effect::version:
+      case NvccEffect::version:
         call_.version = true;
         break;
-      case Effect::help:
+      case NvccEffect::help:
         call_.help = true;
         break;
-      case Effect::warnings_off:
+      case NvccEffect::warnings_off:
         to.options.emplace_back("-w");
         break;
-      case Effect::forward_unknown:
+      case NvccEffect::forward_unknown:
         forward_ = true;
         break;
-      case Effect::no_chip_code:
+      case NvccEffect::no_chip_code:
         throw Error(ErrorCode::not_available,
                     fmt::format("nvcc: {}: no PTX and no machine code are made for the simulated "
                                 "GPU, which runs CUDA C++; accepted: -c, -shared, -lib, -E, or a "
                                 "program",
                                 word));
-      case Effect::run:
+      case NvccEffect::run:
         throw Error(
             ErrorCode::not_available,
             fmt::format("nvcc: {} is not supported; build a program, and start that", word));
@@ -507,7 +345,7 @@ class NvccReader {
   }
 
   NvccCall& call_;
-  bool forward_ = false;
+  bool forward_ = false, relocatable_ = false;
   int capability_ = 0, depth_ = 0;
 };
 
@@ -519,16 +357,6 @@ std::string macro_of_default_stream(const std::string& value) {
   throw Error(ErrorCode::invalid_argument,
               fmt::format("--default-stream: '{}' given; accepted: legacy, null, per-thread",
                           printable(value)));
-}
-
-NvccOptionKind nvcc_option_kind(std::string_view name) {
-  const NvccOption* const option = find_option(name);
-  if (option == nullptr) return {};
-  const bool has_effect =
-      option->effect != Effect::nothing && option->effect != Effect::verbose &&
-      option->effect != Effect::forward_unknown && option->effect != Effect::architecture &&
-      option->effect != Effect::default_stream && option->effect != Effect::output_folder;
-  return {true, option->takes_value, has_effect};
 }
 
 NvccCall read_nvcc_words(const std::vector<std::string>& words) {

@@ -209,7 +209,9 @@ void rewrite_constants(TokenStream& tokens) {
     } else if (tokens[i].is("}") && !braces.empty()) {
       braces.pop_back();
     }
-    if (!tokens[i].is("__rung_constant__")) continue;
+    const bool relocatable = tokens[i].is("__rung_shared_constant__");
+    if (!relocatable && !tokens[i].is("__rung_constant__")) continue;
+    across_files = across_files || relocatable;
     const std::size_t begin = first_of_declaration(tokens, i);
     bool local = true;  // internal linkage, unless a constant is declared extern
     bool defined = braces.empty() || braces.back();
@@ -232,9 +234,11 @@ void rewrite_constants(TokenStream& tokens) {
 
 namespace {
 
-std::string rewrite_all(const std::string& preprocessed, void (*launches)(TokenStream&)) {
+std::string rewrite_all(const std::string& preprocessed, bool whole,
+                        void (*launches)(TokenStream&)) {
   TokenStream tokens(preprocessed);
   check_host_calls(tokens);
+  if (whole) make_device_code_internal(tokens);
   erase_execution_spaces(tokens);
   rewrite_assembly(tokens);
   rewrite_kernels(tokens);
@@ -248,11 +252,11 @@ std::string rewrite_all(const std::string& preprocessed, void (*launches)(TokenS
 
 }  // namespace
 
-std::string rewrite(const std::string& preprocessed) {
-  return rewrite_all(preprocessed, rewrite_launches);
+std::string rewrite(const std::string& preprocessed, bool whole) {
+  return rewrite_all(preprocessed, whole, rewrite_launches);
 }
 std::string rewrite_for_messages(const std::string& preprocessed) {
-  return rewrite_all(preprocessed, rewrite_launches_as_calls);
+  return rewrite_all(preprocessed, false, rewrite_launches_as_calls);
 }
 
 }  // namespace rung::emulate

@@ -177,7 +177,9 @@ class WordReader {
       return;
     }
     if (kind.known) {
-      if (kind.takes_value) (void)value_of(word);
+      const std::string value = kind.takes_value ? value_of(word) : "";
+      const bool relocatable = name == "-rdc" || name == "--relocatable-device-code";
+      if (relocatable && value == "true") sources_.definitions.emplace_back("__CUDACC_RDC__=1");
       return;
     }
     if (word == "-pthread" || word.starts_with("-f") || word.starts_with("-W") ||

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Projects without any knowledge of rung are built with `rung nvcc` in place of nvcc: three of CMake, a makefile, a
-library for ctypes; and the driver's messages about options. usage: driver.py RUNG CMAKE [CASE ...]"""
+"""Projects without any knowledge of rung are built with `rung nvcc` in place of nvcc: four of CMake, two
+makefiles, a library for ctypes; and the driver's messages about options. usage: driver.py RUNG CMAKE [CASE ...]"""
 import os
 import pathlib
 import re
@@ -107,6 +107,60 @@ class Driver(unittest.TestCase):
         header = self.folder / "scale.h"
         header.write_text(header.read_text().replace("factor = 3", "factor = 4"))
         self.assertIn("-dc scale.cu", self.run_here("make", "test", f"NVCC={RUNG} nvcc"))
+
+    def test_separate_compilation_by_cmake(self):
+        self.copy("styles")
+        self.configure()
+        self.assertIn("100% tests passed", self.run_here(CTEST, "--test-dir", "build"))
+
+    def test_separate_compilation_by_make(self):
+        self.copy("styles")
+        toolkit = self.run_here(NVCC, "--rung-toolkit").strip()
+        build = ["make", f"NVCC={RUNG} nvcc", f"CUDA_PATH={toolkit}"]
+        self.run_here(*build)
+        for program in ("linked_by_host", "linked_by_nvcc", "at_once"):
+            self.assertEqual(self.run_here(f"./{program}"), "401 1\n")
+        (self.folder / "affine.h").touch()
+        self.assertIn("-dc affine.cu", self.run_here(*build, "-n"))
+        self.run_here(RUNG, "emulate", "-rdc=true", "affine.cu", "parameters.cu", "main.cpp")
+
+    def test_device_code_of_one_name_in_several_files(self):
+        parts = {"first": (1, "int second();"), "second": (10, "")}
+        for name, (value, declaration) in parts.items():
+            call = "int main() { return first() == 2 && second() == 11 ? 0 : 1; }" if declaration else ""
+            (self.folder / f"{name}.cu").write_text(
+                f"""{declaration}
+__device__ int value = {value};
+__constant__ int unused[4];
+__device__ int shifted(int x);
+__device__ int shifted(int x) {{ return x + value; }}
+__global__ static void kernel(int* p) {{ *p = shifted(1); }}
+int {name}() {{
+  int *p, h = 0;
+  cudaMalloc(&p, sizeof h);
+  kernel<<<1, 1>>>(p);
+  cudaMemcpy(&h, p, sizeof h, cudaMemcpyDeviceToHost);
+  cudaFree(p);
+  return h;
+}}
+{call}
+""")
+        # Without -rdc the files' device code is separate.
+        self.run_here(NVCC, "-Xcompiler", "-Wall", "first.cu", "second.cu", "-o", "app")
+        self.run_here("./app")
+        self.assertIn("multiple definition", self.run_here(NVCC, "-rdc=true", "first.cu", "second.cu", code=2))
+
+    def test_host_code_that_writes_device_variables(self):
+        (self.folder / "host.cu").write_text("""__device__ int counter;
+__device__ __managed__ int shared;
+int main() {
+  shared = 2;
+  counter = 3;
+}
+""")
+        output = self.run_here(NVCC, "host.cu")
+        self.assertIn('host.cu:5: warning: a __device__ variable "counter" cannot be directly written', output)
+        self.assertNotIn('"shared"', output)
 
     def test_ctypes(self):
         self.copy("python")

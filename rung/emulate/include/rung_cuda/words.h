@@ -13,15 +13,18 @@
 #define __global__
 #define __shared__
 #endif
-#define __managed__
 #ifdef __RUNG_EMULATE__
+#define __managed__ __rung_managed__
 #define __device__ __rung_device__
 #define __host__ __rung_host__
 #else
+#define __managed__
 #define __device__
 #define __host__
 #endif
-#ifdef __CUDACC__
+#if defined(__CUDACC_RDC__)
+#define __constant__ __rung_shared_constant__
+#elif defined(__CUDACC__)
 #define __constant__ __rung_constant__
 #else
 #define __constant__
