@@ -73,12 +73,12 @@ void CopyEngine::issue(Worker& worker, LateLoad load) {
     const bool from_block =
         load.from >= sender.shared && load.from < sender.shared + sender.shared_capacity;
     const bool global = load.shape.is_box || (load.from != nullptr && !from_block);
-    // The other blocks that a multicast reaches wait on their own mbarriers, whose numbers are
-    // unknown here.
-    const bool in_order = global && !load.shape.is_box && load.target == &sender;
-    load.agent =
-        sent ? recorder->agent(load.place)
-             : recorder->start_copy(load.place, in_order ? load.from : nullptr, load.shape.bytes);
+    const record::CopyRange source = !global ? record::CopyRange()
+                                     : load.shape.is_box
+                                         ? range_of(load.shape)
+                                         : record::CopyRange(load.from, load.shape.bytes);
+    load.agent = sent ? recorder->agent(load.place)
+                      : recorder->start_copy(load.place, source, load.again, load.by_threads);
     load.agent.generic = load.by_threads;
     if (!sent && !load.by_threads) {
       recorder->count_copy(load.place, global ? load.shape.bytes : 0, 0);
@@ -99,9 +99,10 @@ void CopyEngine::issue(Worker& worker, LateStore store) {
   ++thread.bulk_stores;
   if (record::Recorder* const recorder = worker.recorder()) {
     recorder->count_copy(store.place, 0, store.shape.bytes);
-    store.flight = recorder->take_off(
-        store.place, store.from, store.shape.is_box || store.reduce != nullptr ? nullptr : store.to,
-        store.shape.bytes);
+    const record::CopyRange source(store.from, store.shape.bytes);
+    const record::CopyRange target =
+        store.shape.is_box ? range_of(store.shape) : record::CopyRange(store.to, store.shape.bytes);
+    store.flight = recorder->take_off(store.place, source, target, store.reduce != nullptr);
   }
   const bool early = half_the_time(worker, *thread.block);
   stores_.push_back(std::move(store));
@@ -129,6 +130,12 @@ void CopyEngine::land_copies(Worker& worker, const Thread& thread, std::uint32_t
       ++i;
     }
   }
+}
+
+const LateLoad* CopyEngine::load_into(const Block& block) const {
+  const auto load = std::find_if(loads_.begin(), loads_.end(),
+                                 [&](const LateLoad& one) { return one.target == &block; });
+  return load == loads_.end() ? nullptr : &*load;
 }
 
 bool CopyEngine::land_one(Worker& worker) {
@@ -199,7 +206,9 @@ void CopyEngine::complete_stores(Thread& thread, std::uint32_t group, bool read_
       recorder->copied(recorder->agent(store.place), store.from, store.shape.bytes,
                        record::Access::engine_read);
     }
-    if (recorder != nullptr && !read_only && !store.shape.is_box) {
+    if (recorder != nullptr && !read_only && store.shape.is_box) {
+      note_box_write(*recorder, recorder->agent(store.place), store.shape, store.reduce != nullptr);
+    } else if (recorder != nullptr && !read_only) {
       recorder->copied(recorder->agent(store.place), store.to, store.shape.bytes,
                        store.reduce != nullptr ? record::Access::atomic : record::Access::write);
     }
@@ -266,10 +275,16 @@ void bulk_load_multicast(void* to, const void* from, std::uint32_t bytes, std::u
   require_shared("bulk_load_multicast", to, bytes, place);
   require_shared("bulk_load_multicast", barrier, sizeof(*barrier), place);
   require_global("bulk_load_multicast", from, bytes, place);
+  bool again = false;
   for_each_rank("bulk_load_multicast", ranks, place, [&](Block& block) {
-    here.copies().issue(here, {bytes_of(bytes), &block, static_cast<std::byte*>(in(block, to)),
-                               static_cast<const std::byte*>(from),
-                               static_cast<std::uint64_t*>(in(block, barrier)), place});
+    LateLoad load{bytes_of(bytes),
+                  &block,
+                  static_cast<std::byte*>(in(block, to)),
+                  static_cast<const std::byte*>(from),
+                  static_cast<std::uint64_t*>(in(block, barrier)),
+                  place};
+    load.again = std::exchange(again, true);
+    here.copies().issue(here, load);
   });
 }
 

@@ -38,6 +38,7 @@ struct LateLoad {
   std::array<std::byte, 16> value{};
   // Counted and checked as accesses by the threads instead of the TMA unit.
   bool by_threads = false;
+  bool again = false;  // not the first destination of its multicast
   // cp.async copies of a thread that are tracked by an mbarrier; empty: a copy of the TMA unit.
   std::vector<AsyncCopy> copies{};
   const Thread* thread = nullptr;  // the thread that issued `copies`
@@ -75,6 +76,9 @@ class CopyEngine {
   /// fails the launch if others are pending.
   void finish_stores(Worker& worker, Thread& thread);
 
+  /// Returns the oldest pending load into the block's shared memory; null if there is none.
+  [[nodiscard]] const LateLoad* load_into(const Block& block) const;
+
  private:
   void land(Worker& worker, std::size_t index);
   std::vector<LateLoad> loads_;
@@ -85,8 +89,14 @@ class CopyEngine {
 /// Loads a box of the tensor into shared memory; in tensor_copy.cpp. `block_memory` is the base of
 /// the block's shared memory, since the swizzle depends on addresses relative to it.
 void load_box(const CopyShape& shape, std::byte* to, const std::byte* block_memory);
-/// Records a box's reads of global memory if this launch has written to the tensor's allocation.
+/// Returns the global memory of a box; empty for an im2col box.
+record::CopyRange range_of(const CopyShape& shape);
+/// Records a box's reads of global memory, if this launch has written to the tensor's allocation or
+/// the launch's footprint is kept.
 void note_box_read(record::Recorder& recorder, const record::Agent& agent, const CopyShape& shape);
+/// Records a box's writes to global memory.
+void note_box_write(record::Recorder& recorder, const record::Agent& agent, const CopyShape& shape,
+                    bool reduces);
 /// Stores a box; a plain store if `reduce` is null.
 void store_box(const CopyShape& shape, const std::byte* from, std::size_t offset_in_block,
                BulkReduce reduce);

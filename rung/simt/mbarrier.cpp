@@ -197,6 +197,8 @@ bool mbarrier_try_wait(std::uint64_t* barrier, std::uint32_t parity, Place place
     if (look != 0) break;
     Worker& here = running_worker("mbarrier_try_wait");
     here.current().operation = "mbarrier_try_wait";
+    here.current().mbarrier = barrier;
+    here.current().parity = parity & 1;
     here.current().place = place;
     here.yield(YieldReason::in_vain);
   }

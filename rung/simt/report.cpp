@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Failure messages of the simulated GPU: kernel, block, thread, and source location.
 #include <map>
+#include <string_view>
 
 #include "rung/core/text.hpp"
 #include "rung/simt/mbarrier.hpp"
@@ -15,6 +16,11 @@ std::string coordinates(const uint3& v) {
 
 std::string extents(const dim3& v) {
   return std::to_string(v.x) + "x" + std::to_string(v.y) + "x" + std::to_string(v.z);
+}
+
+bool polls_mbarrier(const Thread& thread) {
+  return thread.wait == Wait::none && thread.mbarrier != nullptr &&
+         std::string_view(thread.operation) == "mbarrier_try_wait";
 }
 
 std::string what_it_waits_for(const Thread& thread) {
@@ -39,11 +45,11 @@ std::string what_it_waits_for(const Thread& thread) {
     const Cluster& cluster = *thread.block->cluster;
     text += ", where " + std::to_string(cluster.arrived) + " of " + std::to_string(cluster.live) +
             " threads of the cluster have arrived";
-  } else if (thread.wait == Wait::mbarrier) {
+  } else if (thread.wait == Wait::mbarrier || polls_mbarrier(thread)) {
     text +=
         " for parity " + std::to_string(thread.parity) + ", " + what_is_missing(*thread.mbarrier);
   } else if (thread.wait == Wait::none) {
-    text += ", again and again, and sees no change";
+    text += " in a loop, without a change";
   }
   return text;
 }

@@ -131,7 +131,11 @@ bool Worker::admit() {
 
 void Worker::end_block(Block& block) {
   if (block.bulk_loads != 0) {
-    fail("the block exits while a bulk copy is on its way into its shared memory", Place{});
+    const LateLoad* const load = copies().load_into(block);
+    const bool by_threads = load->by_threads || load->thread != nullptr;
+    fail(std::string("the block exits while ") + (by_threads ? "an asynchronous" : "a bulk") +
+             " copy is on its way into its shared memory",
+         load->place);
   }
   Cluster& cluster = *block.cluster;
   if (cluster.live != 0) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "rung/simt/address.hpp"
 #include "rung/simt/copy_engine.hpp"
@@ -150,14 +151,43 @@ void load_box(const CopyShape& shape, std::byte* to, const std::byte* block_memo
                });
 }
 
-void note_box_read(record::Recorder& recorder, const record::Agent& agent, const CopyShape& shape) {
+namespace {
+
+/// Calls f(address, bytes) for the part of each row of a tiled box that is in bounds.
+template <class F>
+void for_each_piece(const CopyShape& shape, F f) {
   const TensorMapFields& map = shape.map;
-  if (map.pixels != 0 || !recorder.has_written(map.data)) return;
+  if (map.pixels != 0) return;
   for_each_row(shape, [&](std::size_t, std::int64_t byte, std::int64_t first, std::int64_t last) {
     if (first == last) return;
-    recorder.copied(agent, map.data + byte + first * map.element_bytes,
-                    static_cast<std::size_t>((last - first) * map.element_bytes),
-                    record::Access::engine_read);
+    f(map.data + byte + first * map.element_bytes,
+      static_cast<std::size_t>((last - first) * map.element_bytes));
+  });
+}
+
+}  // namespace
+
+record::CopyRange range_of(const CopyShape& shape) {
+  record::ByteRanges rows;
+  for_each_piece(shape, [&](const std::byte* address, std::size_t bytes) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(address);
+    rows.push_back({begin, begin + bytes});
+  });
+  return record::CopyRange(std::move(rows));
+}
+
+void note_box_read(record::Recorder& recorder, const record::Agent& agent, const CopyShape& shape) {
+  if (!recorder.keeps_footprint() && !recorder.has_written(shape.map.data)) return;
+  for_each_piece(shape, [&](const std::byte* address, std::size_t bytes) {
+    recorder.copied(agent, address, bytes, record::Access::engine_read);
+  });
+}
+
+void note_box_write(record::Recorder& recorder, const record::Agent& agent, const CopyShape& shape,
+                    bool reduces) {
+  for_each_piece(shape, [&](const std::byte* address, std::size_t bytes) {
+    recorder.copied(agent, address, bytes,
+                    reduces ? record::Access::atomic : record::Access::write);
   });
 }
 
@@ -200,9 +230,16 @@ void tensor_load_multicast(void* to, const void* map, const int* at, int rank,
   Worker& here = running_worker("tensor_load_multicast");
   require_shared("tensor_load_multicast", barrier, sizeof(*barrier), place);
   const CopyShape shape = box_of("tensor_load_multicast", map, at, rank, to, false, place);
+  bool again = false;
   for_each_rank("tensor_load_multicast", ranks, place, [&](Block& block) {
-    here.copies().issue(here, {shape, &block, static_cast<std::byte*>(in(block, to)), nullptr,
-                               static_cast<std::uint64_t*>(in(block, barrier)), place});
+    LateLoad load{shape,
+                  &block,
+                  static_cast<std::byte*>(in(block, to)),
+                  nullptr,
+                  static_cast<std::uint64_t*>(in(block, barrier)),
+                  place};
+    load.again = std::exchange(again, true);
+    here.copies().issue(here, load);
   });
 }
 

@@ -58,10 +58,12 @@ void Recorder::copied(const Agent& agent, const void* address, std::size_t bytes
   generic_ = false;
 }
 
-Agent Recorder::start_copy(const Place& place, const void* from, std::size_t bytes) {
-  if (checking_ && from != nullptr) mark_issue();
+Agent Recorder::start_copy(const Place& place, const CopyRange& from, bool again, bool by_threads) {
+  const bool starts = from.bytes != 0 && !(again && block_->loads.size() != 0);
+  if (checking_ && starts) mark_issue();
   Agent started = agent(place);
   if (!checking_) return started;
+  if (by_threads) thread_copies_.insert(site_index(started.site));
   launch_->sampling.give_up();  // fingerprints do not include accesses of bulk copies
   if (block_->copies.size() == Cell::max_clock) {
     // Overflow of the copy number: clears the history, as a clock overflow does.
@@ -78,7 +80,11 @@ Agent Recorder::start_copy(const Place& place, const void* from, std::size_t byt
   block_->copies.push_back(started.clock);
   started.copy = static_cast<std::uint32_t>(block_->copies.size());
   started.copy_era = block_->copy_era;
-  if (from != nullptr) start_load(place, from, bytes, started.copy);
+  if (starts) {
+    start_load(place, from, started.copy);
+  } else if (from.bytes != 0 && !block_->loads.empty()) {
+    ++block_->loads.back().copies;
+  }
   return started;
 }
 

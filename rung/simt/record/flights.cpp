@@ -7,6 +7,7 @@
 // threads are then checked against the shadow cells that the wait has left, and accesses of the
 // issuing thread are ordered by marks in its list.
 #include <algorithm>
+#include <utility>
 
 #include "rung/simt/record/finding_text.hpp"
 #include "rung/simt/record/findings.hpp"
@@ -21,11 +22,39 @@ namespace {
 constexpr std::uintptr_t issue_site = place_bit | 7;
 constexpr std::uintptr_t wait_site = place_bit | 9;
 
-bool overlaps(const Flight& flight, std::uintptr_t begin, std::uintptr_t end) {
-  return begin < flight.begin + flight.bytes && flight.begin < end;
+}  // namespace
+
+CopyRange::CopyRange(ByteRanges box_rows) {
+  if (box_rows.empty()) return;
+  std::sort(box_rows.begin(), box_rows.end(),
+            [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; });
+  ByteRanges joined;
+  for (const ByteRange& row : box_rows) {
+    if (!joined.empty() && row.begin <= joined.back().end) {
+      joined.back().end = std::max(joined.back().end, row.end);
+    } else {
+      joined.push_back(row);
+    }
+  }
+  begin = joined.front().begin;
+  bytes = joined.back().end - begin;
+  if (joined.size() > 1) rows = std::make_shared<const ByteRanges>(std::move(joined));
 }
 
-}  // namespace
+std::uintptr_t CopyRange::first_common(const CopyRange& other) const {
+  const auto in_row = [&](std::uintptr_t from, std::uintptr_t to) -> std::uintptr_t {
+    if (!other.overlaps(from, to)) return 0;
+    if (other.rows == nullptr) return std::max(from, other.begin);
+    const auto row = std::find_if(other.rows->begin(), other.rows->end(),
+                                  [&](const ByteRange& one) { return from < one.end; });
+    return std::max(from, row->begin);
+  };
+  if (rows == nullptr) return bytes == 0 ? 0 : in_row(begin, begin + bytes);
+  for (const ByteRange& row : *rows) {
+    if (const std::uintptr_t at = in_row(row.begin, row.end); at != 0) return at;
+  }
+  return 0;
+}
 
 std::uint32_t Recorder::thread_index() const {
   return static_cast<std::uint32_t>(warp_ - block_->warps.data()) * warp_lanes + thread_->lane;
@@ -33,7 +62,7 @@ std::uint32_t Recorder::thread_index() const {
 
 void Recorder::mark_issue() { trace_slowly(0, issue_site, 0, Access::marker); }
 
-Flight Recorder::flight_of(const Place& place, const void* begin, std::size_t bytes) {
+Flight Recorder::flight_of(const Place& place, CopyRange range) {
   Flight flight;
   flight.thread = thread_index();
   flight.number = ++block_->flight_orders[thread_index()].issued;
@@ -41,8 +70,7 @@ Flight Recorder::flight_of(const Place& place, const void* begin, std::size_t by
   flight.known = warp_->known;
   flight.synced = warp_->synced[thread_->lane];
   flight.told = warp_->told[thread_->lane];
-  flight.bytes = bytes;
-  flight.begin = reinterpret_cast<std::uintptr_t>(begin);
+  flight.range = std::move(range);
   return flight;
 }
 
@@ -55,19 +83,19 @@ bool Recorder::precedes(const Flight& flight, const WarpRecord& warp, std::uint3
          (flight.synced > clock && warp.synced[thread % warp_lanes] > clock);
 }
 
-std::uint32_t Recorder::take_off(const Place& place, const void* from, const void* to,
-                                 std::size_t bytes) {
+std::uint32_t Recorder::take_off(const Place& place, const CopyRange& from, const CopyRange& to,
+                                 bool reduces) {
   if (!checking_) return 0;
   launch_->sampling.give_up();
-  if (to != nullptr && block_->has_sources()) check_sources(place, to, bytes);
+  if (block_->has_sources()) check_sources(place, to);
   mark_issue();
   // Limit of the bulk stores kept per block; the oldest are dropped.
   constexpr std::size_t kept_flights = 256;
   if (block_->flights.size() >= kept_flights) block_->flights.erase(block_->flights.begin());
-  Flight flight = flight_of(place, from, bytes);
+  Flight flight = flight_of(place, from);
   block_->flights.push_back(flight);
-  if (to != nullptr) {
-    flight.begin = reinterpret_cast<std::uintptr_t>(to);
+  if (!reduces && to.bytes != 0) {
+    flight.range = to;
     flight.writes = true;
     block_->flights.push_back(flight);
   }
@@ -93,9 +121,11 @@ void Recorder::end_flights(std::uint32_t number, bool read_only) {
 }
 
 void Recorder::drop_flights() {
-  if (block_->flights.empty()) return;
+  // No later access of the block is ordered after the writes of stores that were not waited for.
   const std::uint32_t thread = thread_index();
-  std::erase_if(block_->flights, [&](const Flight& one) { return one.thread == thread; });
+  std::erase_if(block_->flights, [&](const Flight& one) {
+    return one.thread == thread && (!one.writes || one.waited != 0);
+  });
 }
 
 /// Updates the flights at an issue or wait mark of a warp's list, for the lanes that pass the mark.
@@ -132,7 +162,7 @@ void Recorder::check_flights(const BlockRecord& block, const WarpRecord& warp, R
       const auto lane = static_cast<std::uint32_t>(__builtin_ctz(left));
       const std::uintptr_t at =
           request.step.base + (std::uintptr_t{request.units[lane]} << request.step.log_size);
-      if (!overlaps(flight, at, at + bytes)) continue;
+      if (!flight.range.overlaps(at, at + bytes)) continue;
       const std::uint32_t thread = first + lane;
       if (thread == flight.thread) {
         const FlightOrder& order = block.flight_orders.at(thread);
@@ -176,6 +206,9 @@ void Recorder::report_flight(const BlockRecord& block, const Request& request, c
           : "wait for the store before its bytes are written again: cp.async.bulk.commit_group "
             "behind it and cp.async.bulk.wait_group.read 0 in the thread that starts it, and then "
             "a barrier; of N stores that may be in flight each needs bytes of its own";
+  // Highest rank: this finding has better advice than the race with the copy's access that is found
+  // when the copy lands.
+  finding.racers.across_blocks = true;
   add(std::move(finding));
 }
 

@@ -83,7 +83,10 @@ void Recorder::waited(Block& owner, const void* object, std::uint32_t parity, bo
   if (!checking_) return;
   Synchronizer& meeting = owner.record->objects[object];
   VectorClockRef told = meeting.completed;
-  if (told == nullptr) return;
+  if (told == nullptr) {
+    if (!exact) warp_->early_wait = site_of(place);
+    return;
+  }
   const std::vector<VectorClockRef>& phases = meeting.phases;
   if (!exact && !phases.empty()) {
     std::size_t known = phases.size();  // number of phases that the thread has acquired

@@ -51,10 +51,12 @@ std::uint8_t number_of(const Racers& racers) {
 }
 
 /// Describes a race in which one or both sides are copies in flight.
-void describe_copy(Finding& finding, const Side& here, const Side& there) {
+void describe_copy(const Recorder& recorder, Finding& finding, const Side& here,
+                   const Side& there) {
   const bool own = here.block == there.block && here.thread == there.thread;
   const Side& copy = there.in_flight() ? there : here;
-  const std::string kind = copy.copies ? "a bulk copy" : "an asynchronous copy";
+  const bool by_threads = recorder.copies_by_threads(copy.site);
+  const std::string kind = copy.copies && !by_threads ? "a bulk copy" : "an asynchronous copy";
   if (here.in_flight() && there.in_flight()) {
     finding.message = kind + " to " + finding.object_text +
                       " is started while an earlier one is still on its way there";
@@ -68,7 +70,11 @@ void describe_copy(Finding& finding, const Side& here, const Side& there) {
     return;
   }
   finding.advice =
-      there.copies
+      there.copies && by_threads
+          ? "wait for the copy in each thread that accesses its bytes: by wait() of the barrier, "
+            "or "
+            "by the pipeline's consumer_wait(); __syncthreads() does not wait for copies"
+      : there.copies
           ? "wait for the copy's mbarrier: a barrier behind the thread that starts it is no wait"
           : "wait for the copy in the thread that starts it, before the barrier: "
             "cp.async.wait_group, __pipeline_wait_prior(), cg::wait() or a pipeline's "
@@ -103,15 +109,15 @@ void report_race(Recorder& recorder, const Request& request, std::uintptr_t addr
   };
   finding.message = std::string("one thread ") + verb(here) + " and another " + verb(there) + " " +
                     finding.object_text + ", in no order";
-  if (here.in_flight() || there.in_flight()) describe_copy(finding, here, there);
+  if (here.in_flight() || there.in_flight()) describe_copy(recorder, finding, here, there);
   if (!read.writes && (recorder.launch().site_of(read.site) & source_bit) != 0) {
     const bool own = read.block == write.block && read.thread == write.thread;
     finding.message =
         source_message("one thread", own ? "it" : "another thread", false, finding.object_text);
     finding.advice = source_advice(false);
   }
-  const std::uintptr_t stale = recorder.stale_wait();
-  if (stale != 0 && finding.advice.empty() && region == nullptr) {
+  const std::uintptr_t stale = recorder.stale_wait(there.copies);
+  if (stale != 0 && (finding.advice.empty() || there.copies) && region == nullptr) {
     const Source& wait = source_of(stale);
     finding.advice = "wait for the phase that is meant: the wait in line " +
                      std::to_string(wait.line) +

@@ -107,7 +107,7 @@ void Recorder::prepare(Block& block) {
     warp.exchanges = nullptr;
     warp.lessons.clear();
     warp.remote_before = nullptr;
-    warp.stale_wait = 0;
+    warp.stale_wait = warp.early_wait = 0;
     std::fill(std::begin(warp.fence_clock), std::end(warp.fence_clock), 0);
     warp.known = {};
     std::fill(std::begin(warp.synced), std::end(warp.synced), 0);
@@ -149,7 +149,8 @@ void Recorder::end_block(BlockRecord& block) {
   }
   if (checking_) {
     end_remote(block);
-    end_balances(block);
+    // The launch fails if copies are in flight into the memory of a block that ends.
+    if (block.block->bulk_loads == 0) end_balances(block);
   }
   if (samples_) launch_->sampling.note(block.block->index, block.fingerprint);
   work_.visits += visits;

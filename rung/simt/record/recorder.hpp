@@ -74,6 +74,7 @@ struct WarpRecord {
   Clocks known_before{};
   VectorClockRef remote_before;
   std::uintptr_t stale_wait = 0;             // site of a wait that established no ordering; 0: none
+  std::uintptr_t early_wait = 0;             // the same, before any phase was complete
   std::unique_ptr<LaneExchanges> exchanges;  // null: no mask has named an absent lane so far
   Step* cursors[32] = {};
   std::uintptr_t entered[32] = {};  // per lane: entered basic block that is not yet recorded
@@ -215,22 +216,32 @@ class Recorder {
   void copied(const Agent& agent, const void* address, std::size_t bytes, Access access);
   /// Starts a bulk copy of the running thread. The data is available to threads, including the
   /// issuing one, after a wait for the mbarrier in `owner`'s shared memory that the copy signals.
-  /// `from`: its source; null if the source is not contiguous or not in global memory.
-  [[nodiscard]] Agent start_copy(const Place& place, const void* from, std::size_t bytes);
+  /// `from`: its source; empty if the source is not in global memory. `again`: the copy belongs to
+  /// the same multicast as the previous one.
+  /// `by_threads`: the threads copy by the generic proxy, as cuda::memcpy_async may.
+  [[nodiscard]] Agent start_copy(const Place& place, const CopyRange& from, bool again,
+                                 bool by_threads);
   void landed(const Agent& agent, Block& owner, const void* barrier);
-  /// Starts a bulk store of the running thread and returns its number. `to`: null if the
-  /// destination is not contiguous.
-  std::uint32_t take_off(const Place& place, const void* from, const void* to, std::size_t bytes);
+  /// Returns true if copies at this site are made by threads.
+  [[nodiscard]] bool copies_by_threads(std::uint16_t site) const {
+    return thread_copies_.contains(site);
+  }
+  /// Starts a bulk store of the running thread and returns its number. `reduces`: it updates its
+  /// destination atomically.
+  std::uint32_t take_off(const Place& place, const CopyRange& from, const CopyRange& to,
+                         bool reduces);
   /// Ends the thread's stores up to `number`, for which it has waited. `read_only`: ends only their
   /// reads of shared memory.
   void end_flights(std::uint32_t number, bool read_only);
-  /// Drops the bulk stores of an exiting thread.
+  /// Drops the bulk stores of an exiting thread, except writes that it has not waited for.
   void drop_flights();
   /// Returns true if this worker's blocks have written to the allocation in this launch.
   [[nodiscard]] bool has_written(const void* address) const {
     const Region* const region = written_.empty() ? nullptr : find_region(address);
     return region != nullptr && written_.contains(region);
   }
+  /// Returns true if the bytes that this launch accesses are recorded for its launcher.
+  [[nodiscard]] bool keeps_footprint() const { return keeps_footprint_; }
   /// Counts a copy issued by a thread, with the bytes it loads from or stores to global memory.
   void count_copy(const Place& place, std::uint64_t loaded, std::uint64_t stored);
   /// Counts a tensor core product of 2 m n k operations.
@@ -243,9 +254,10 @@ class Recorder {
   /// there were any.
   bool release_ahead(bool all);
   /// Returns the site of an mbarrier wait of the checked warp that established no ordering; 0:
-  /// none.
-  [[nodiscard]] std::uintptr_t stale_wait() const {
-    return checked_ != nullptr ? checked_->stale_wait : 0;
+  /// none. `early`: includes waits before any phase was complete, as producers have them.
+  [[nodiscard]] std::uintptr_t stale_wait(bool early) const {
+    if (checked_ == nullptr) return 0;
+    return checked_->stale_wait != 0 || !early ? checked_->stale_wait : checked_->early_wait;
   }
   [[nodiscard]] LaunchRecord& launch() const { return *launch_; }
   [[nodiscard]] Worker& worker() const { return worker_; }
@@ -298,20 +310,20 @@ class Recorder {
                      std::uintptr_t address, std::uint32_t thread);
   /// Marks the issue of a bulk copy in the list of the running thread.
   void mark_issue();
-  [[nodiscard]] Flight flight_of(const Place& place, const void* begin, std::size_t bytes);
+  [[nodiscard]] Flight flight_of(const Place& place, CopyRange range);
   /// Returns true if the access happens before the issue of another thread's flight.
   static bool precedes(const Flight& flight, const WarpRecord& warp, std::uint32_t thread,
                        std::uint32_t clock);
   // Sources of copies in flight; in sources.cpp.
-  void start_load(const Place& place, const void* from, std::size_t bytes, std::uint32_t copy);
+  void start_load(const Place& place, const CopyRange& from, std::uint32_t copy);
   /// Adds or removes sources of cp.async.
   static void note_sources(BlockRecord& block, const WarpRecord& warp, Request& request);
   void check_sources(const BlockRecord& block, const WarpRecord& warp, Request& request);
-  /// Returns true if the running thread has waited for the block's bulk copy, or is ordered behind
+  /// Returns true if the running thread has waited for the block's bulk load, or is ordered behind
   /// such a wait.
-  [[nodiscard]] bool has_waited_for(std::uint32_t copy) const;
+  [[nodiscard]] bool has_waited_for(const Flight& load) const;
   /// Checks the destination of a bulk store that the running thread issues.
-  void check_sources(const Place& place, const void* to, std::size_t bytes);
+  void check_sources(const Place& place, const CopyRange& to);
   void report_source(const BlockRecord& block, const Request& request, const Flight& source,
                      std::uintptr_t address, std::uint32_t thread);
   // Distributed shared memory; in remote.cpp.
@@ -440,6 +452,7 @@ class Recorder {
   std::optional<std::uint32_t> known_;
   /// Per word and lane: the position in the checked list of its last compare-and-exchange.
   std::unordered_map<std::uint64_t, std::uint32_t> guesses_;
+  std::unordered_set<std::uint16_t> thread_copies_;  // sites of copies made by threads
   std::unordered_set<GuessPlace> guess_places_;  // reads validated by a comparison in this launch
   // State while a list is flushed. `stands_`: the step of each lane (0: none; beyond all steps: a
   // position in the previous list). `together_`: the step of all lanes, 0 if they differ. `ways_`:

@@ -35,9 +35,18 @@ Flight as_flight(const SourceRead& source) {
   Flight flight;
   flight.thread = source.thread;
   flight.site = source.site;
-  flight.begin = source.begin;
-  flight.bytes = source.bytes;
+  flight.range.begin = source.begin;
+  flight.range.bytes = source.bytes;
   return flight;
+}
+
+/// Returns true if the set has a copy of the load: a multicast has read its source once one of its
+/// copies has landed.
+bool has_landed(const CopySet& copies, const Flight& load) {
+  for (std::uint32_t i = 0; i < load.copies; ++i) {
+    if (copies.has(load.copy + i)) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -57,12 +66,11 @@ std::string source_advice(bool bulk) {
                 "pipeline's consumer_wait()";
 }
 
-void Recorder::start_load(const Place& place, const void* from, std::size_t bytes,
-                          std::uint32_t copy) {
+void Recorder::start_load(const Place& place, const CopyRange& from, std::uint32_t copy) {
   // Copies 256 or more numbers behind the latest are assumed to have landed (CopySet).
   constexpr std::size_t kept_loads = 256;
   if (block_->loads.size() >= kept_loads) block_->loads.erase(block_->loads.begin());
-  Flight flight = flight_of(place, from, bytes);
+  Flight flight = flight_of(place, from);
   flight.copy = copy;
   block_->loads.push_back(flight);
 }
@@ -114,12 +122,11 @@ void Recorder::check_sources(const BlockRecord& block, const WarpRecord& warp, R
   }
   const std::uint32_t clock = warp.clock + request.step.clock;
   for (const Flight& load : block.loads) {
-    if (end <= load.begin || load.begin + load.bytes <= begin) continue;
-    if (warp.known.copies.has(load.copy)) continue;
+    if (!load.range.overlaps(begin, end) || has_landed(warp.known.copies, load)) continue;
     for (std::uint32_t left = request.lanes; left != 0; left &= left - 1) {
       const auto lane = static_cast<std::uint32_t>(__builtin_ctz(left));
       const std::uintptr_t at = address_of(request, lane);
-      if (at + bytes <= load.begin || load.begin + load.bytes <= at) continue;
+      if (!load.range.overlaps(at, at + bytes)) continue;
       const std::uint32_t thread = first + lane;
       const bool before = thread == load.thread
                               ? block.flight_orders.at(thread).passed_issues < load.number
@@ -131,37 +138,35 @@ void Recorder::check_sources(const BlockRecord& block, const WarpRecord& warp, R
   }
 }
 
-bool Recorder::has_waited_for(std::uint32_t copy) const {
-  if (known_before().copies.has(copy)) return true;
+bool Recorder::has_waited_for(const Flight& load) const {
+  if (has_landed(known_before().copies, load)) return true;
   return std::any_of(
       warp_->lessons.begin(), warp_->lessons.end(), [&](const WarpRecord::Lesson& one) {
         const Clocks* const told = one.from->of(block_->number);
-        return one.lane == thread_->lane && told != nullptr && told->copies.has(copy);
+        return one.lane == thread_->lane && told != nullptr && has_landed(told->copies, load);
       });
 }
 
-void Recorder::check_sources(const Place& place, const void* to, std::size_t bytes) {
-  const auto begin = reinterpret_cast<std::uintptr_t>(to);
+void Recorder::check_sources(const Place& place, const CopyRange& to) {
   const auto report = [&](const Flight& source) {
     Step step;
     Target target;
     step.site = site_of(place);
     step.site_index = site_index(step.site);
     step.access = Access::engine_write;
-    const std::uintptr_t at = std::max(begin, source.begin);
+    const std::uintptr_t at = to.first_common(source.range);
     this->place(step, target, at, 1);
     report_source(*block_, Request{step, target}, source, at, thread_index());
   };
-  if (begin < block_->sources_end && block_->sources_begin < begin + bytes) {
+  if (to.overlaps(block_->sources_begin, block_->sources_end)) {
     for (const auto& [number, source] : block_->sources) {
-      if (begin + bytes <= source.begin || source.begin + source.bytes <= begin) continue;
+      if (!to.overlaps(source.begin, source.begin + source.bytes)) continue;
       report(as_flight(source));
       break;
     }
   }
   for (const Flight& load : block_->loads) {
-    if (begin + bytes <= load.begin || load.begin + load.bytes <= begin) continue;
-    if (has_waited_for(load.copy)) continue;
+    if (!to.overlaps(load.range) || has_waited_for(load)) continue;
     report(load);
     break;
   }
@@ -186,6 +191,9 @@ void Recorder::report_source(const BlockRecord& block, const Request& request, c
       source_message(is_by_engine(request.step.access) ? "a bulk store" : "one thread",
                      thread == source.thread ? "it" : "another thread", bulk, finding.object_text);
   finding.advice = source_advice(bulk);
+  // Highest rank: this finding has better advice than the race with the copy's access that is found
+  // when the copy lands.
+  finding.racers.across_blocks = true;
   add(std::move(finding));
 }
 

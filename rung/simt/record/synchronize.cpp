@@ -85,7 +85,7 @@ void Recorder::join_all(BlockRecord& block) {
     warp.known = all;
     warp.remote = remote;
     warp.at_barrier = 0;
-    warp.stale_wait = 0;
+    warp.stale_wait = warp.early_wait = 0;
     tick(block, warp);
     std::fill(std::begin(warp.synced), std::end(warp.synced), warp.clock);
     if (pending != nullptr) {  // acquired by a later fence of one of these lanes
@@ -194,7 +194,12 @@ void Recorder::cluster_met(const Cluster& cluster) {
             [](const auto& a, const auto& b) { return a.first < b.first; });
   remote = join(remote, std::make_shared<const VectorClock>(std::move(entries)));
   for (const auto& block : cluster.blocks) {
-    for (WarpRecord& warp : block->record->warps) warp.remote = remote;
+    // Other blocks may have waited for copies that this one has started, as for a multicast.
+    const Clocks* const own = remote->of(block->record->number);
+    for (WarpRecord& warp : block->record->warps) {
+      warp.remote = remote;
+      if (own != nullptr) warp.known.copies.join(own->copies);
+    }
     ++block->record->cluster_phase;
   }
 }
