@@ -253,17 +253,19 @@ bool explains(const Finding& race, const Finding& read) {
          !update_of(*tree, *other.statement, race.object.name, true).has_value();
 }
 
-/// Returns true if the race is a consequence of finding `bound`: a wrong comparison lets the index
-/// in the race's line exceed its bound, and the index reaches the next row before it leaves the
-/// array.
+/// Returns true if the race is a consequence of finding `bound`: because of a wrong comparison or a
+/// missing guard of the whole statement, indices in the race's line exceed their bounds, and reach
+/// the next row before they leave the array.
 bool follows_from_bound(const Finding& race, const Finding& bound) {
   if (race.kind != Kind::race || bound.kind != Kind::out_of_bounds || bound.fixes.empty()) {
     return false;
   }
+  const record::Fix& fix = bound.fixes.front();
   const bool here = race.line == bound.line && race.file == bound.file;
   const bool there = race.other_line == bound.line && race.other_file == bound.file;
-  return here && there && !race.object.name.empty() && race.object.name == bound.object.name &&
-         race.racers.both_write && bound.fixes.front().kind == "comparison";
+  if (!here || !there || !race.racers.both_write || race.object.name.empty()) return false;
+  if (fix.kind == "guard") return fix.text.starts_with("if (");
+  return fix.kind == "comparison" && race.object.name == bound.object.name;
 }
 
 /// Returns true if finding `one`, a race or an uninitialized read, is a consequence of finding

@@ -140,6 +140,22 @@ bool has_offset(const Scene& scene, TokenRange index) {
   return false;
 }
 
+/// Returns true if the index contains each coordinate of a condition such as "x < width && y <
+/// height", as that of a transposed element does. Without the guard its thread writes an element of
+/// another thread.
+bool indexes_by(const Scene& scene, TokenRange index, std::string_view condition) {
+  int coordinates = 0;
+  for (std::size_t at = 0; at < condition.size(); ++coordinates) {
+    const std::size_t end = std::min(condition.find(" && ", at), condition.size());
+    const std::string_view one = condition.substr(at, end - at);
+    const std::string_view name = one.substr(0, one.find(" < "));
+    if (name.size() == one.size()) return false;
+    if (!scene.tree.mentions(index.begin, index.end, name)) return false;
+    at = end == condition.size() ? end : end + 4;
+  }
+  return coordinates >= 2;
+}
+
 /// Advises an `if` around the statement, or a conditional expression around the value that is read.
 void advise_guard(Finding& finding, const Scene& scene) {
   const TokenStream& tokens = scene.tokens;
@@ -167,7 +183,7 @@ void advise_guard(Finding& finding, const Scene& scene) {
   std::size_t open = left + 1;
   while (open < one.end && !tokens[open].is("[")) ++open;
   const bool same = writes && scene.tree.text(open + 1, tokens.closing(open)) == scene.index();
-  if (same) {
+  if (same || (writes && indexes_by(scene, {open + 1, tokens.closing(open)}, condition))) {
     finding.fixes.push_back(
         replacement(scene.tree, "guard", one, "if (" + condition + ") " + scene.tree.text(one)));
     return;

@@ -113,11 +113,51 @@ bool advise_spin(Finding& finding, const SourceTree& tree, const std::string& de
   return true;
 }
 
+/// Advises on a wait for an mbarrier, according to the simulator's message: "for parity 0, which
+/// lacks 1 of 2 arrivals and 512 bytes". Returns false if no thread waits for an mbarrier.
+bool advise_mbarrier(Finding& finding, const std::string& details) {
+  const std::size_t wait = details.find(" for parity ");
+  if (wait == std::string::npos) return false;
+  unsigned parity = 0;
+  int pending = 0, expected = 0, bytes = 0;
+  const char* const text = details.c_str() + wait;
+  if (std::sscanf(text, " for parity %u, which lacks %d of %d arrivals and %d bytes", &parity,
+                  &pending, &expected, &bytes) < 3) {
+    return false;
+  }
+  const std::size_t end = details.find('\n', wait + 1);
+  const std::string count = std::to_string(expected);
+  if (details.substr(wait, end - wait).find("more than announced") != std::string::npos) {
+    finding.advice =
+        "announce (expect_tx) as many bytes as the copies bring that complete on the mbarrier, "
+        "before they land";
+  } else if (bytes > 0 && pending == 0) {
+    finding.advice =
+        joined({"announce (expect_tx) as many bytes as the copies bring that complete "
+                "on the mbarrier: ",
+                std::to_string(bytes), " bytes have been announced that none brings"});
+  } else if (pending == expected) {
+    finding.advice =
+        joined({"wait for a phase that is still to be completed: no thread arrives "
+                "any more. If more than the ",
+                count,
+                " arrivals come per phase for which mbarrier.init is called, phases "
+                "run ahead of the waits, and the parity is of a later one"});
+  } else {
+    finding.advice =
+        joined({"let ", count, " arrivals come in each phase, for which the mbarrier was ",
+                "initialized, in no branch that some of these threads do not take; or initialize ",
+                "it with the number that come"});
+  }
+  return true;
+}
+
 }  // namespace
 
 void advise_deadlock(Finding& finding, const std::string& details) {
+  if (!finding.advice.empty() || advise_mbarrier(finding, details)) return;
   const SourceTree* const tree = source_tree(finding.file);
-  if (tree == nullptr || !finding.advice.empty()) return;
+  if (tree == nullptr) return;
   unsigned x = 0, y = 0, z = 0;
   const std::size_t thread = details.rfind(", thread (");
   const std::size_t of = details.find(") of ", thread);

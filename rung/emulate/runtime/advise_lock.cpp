@@ -33,7 +33,7 @@ class OrderAdvice {
       if (!release.writes || release.token < writer.end) continue;
       for (auto acquire = acquires.rbegin(); acquire != acquires.rend(); ++acquire) {
         if ((*acquire)->object != release.object) continue;
-        const bool released = before_release(writer, release);
+        const bool released = before_release(writer, release, **acquire);
         const std::string advice = released ? race_.advice + "; and " : "";
         const bool acquired = behind_acquire(**acquire, reader);
         if (acquired) race_.advice.insert(0, advice);
@@ -69,7 +69,7 @@ class OrderAdvice {
     return found;
   }
 
-  bool before_release(const Statement& writer, const Signal& release) {
+  bool before_release(const Statement& writer, const Signal& release, const Signal& acquire) {
     const Statement* const branch = varying_branch(release.token, writer);
     const bool one_thread = race_.block_extent.x * race_.block_extent.y * race_.block_extent.z == 1;
     const bool waits = branch == nullptr || one_thread || has_barrier(writer.end, branch->begin);
@@ -86,9 +86,10 @@ class OrderAdvice {
     const Statement* statement = &SourceTree::statement_at(*release.function, release.inner);
     const std::string line = std::to_string(tree_.line(statement->begin));
     const std::string written = std::to_string(tree_.line(writer.begin));
-    const bool lock =
-        tokens_[release.inner].is("atomicExch") || tokens_[release.inner].is("atomicCAS");
-    const bool held = lock && !release.used;
+    const auto swaps = [&](const Signal& one) {
+      return tokens_[one.inner].is("atomicExch") || tokens_[one.inner].is("atomicCAS");
+    };
+    const bool held = swaps(release) && !release.used && swaps(acquire);
     race_.advice = joined({"put __threadfence() before line ", line,
                            held ? ", which frees the lock" : ", which updates " + release.object,
                            held ? ": without it the next holder may not see what this one wrote"

@@ -247,6 +247,11 @@ void advise_race(Finding& race) {
     return;
   }
   if (advise_index(race, pair)) return;
+  if (racers.across_blocks && race.space == record::Space::shared && !same) {
+    race.advice = "put cluster.sync() (barrier.cluster.arrive and .wait) " + between(pair) +
+                  ": a barrier of the block does not order the blocks of its cluster";
+    return;
+  }
   if (racers.across_blocks) {
     advise_across_blocks(race, same);
     return;
@@ -272,6 +277,14 @@ void advise_race(Finding& race) {
   const char* const barrier = one_warp && !racers.one_warp ? of_warp.call() : of_block.call();
   if (same) {
     advise_reading_first(race, pair, barrier, barrier == std::string_view(of_warp.call()));
+    return;
+  }
+  if (race.message.find(" copy to ") != std::string::npos) {
+    race.advice =
+        joined({"let the other threads arrive behind line ", std::to_string(race.other_line),
+                " (an mbarrier's arrive, a pipeline's consumer_release()), and wait for "
+                "them before line ",
+                std::to_string(race.line), " starts the copy"});
     return;
   }
   race.advice = std::string("put ") + barrier + " " + between(pair) +

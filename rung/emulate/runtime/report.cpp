@@ -273,7 +273,8 @@ void ignored(cudaError_t error, const char* call, Place place) {
 
 cudaError_t report_kernel_failure(const std::string& message) {
   const Meaning* meaning = meanings;
-  while (message.find(meaning->words) == std::string::npos) ++meaning;
+  const std::string what = message.substr(0, message.find('\n'));  // without names of files
+  while (what.find(meaning->words) == std::string::npos) ++meaning;
   // The recorder has already reported kernels that it stopped, with more detail.
   bool noted = message.find("illegal address") != std::string::npos;
   std::vector<Finding> known = record::findings_so_far();
@@ -285,6 +286,12 @@ cudaError_t report_kernel_failure(const std::string& message) {
   }
   std::string text = message;
   if (noted && !known.empty()) {
+    // The finding that ended the kernel may be followed by findings about the same statement.
+    const auto ends_kernel = [](const Finding& one) {
+      return one.kind != Kind::race && one.kind != Kind::uninitialized;
+    };
+    const auto last = std::find_if(known.rbegin(), known.rend(), ends_kernel);
+    if (last != known.rend() && meaning->kind != Kind::misaligned) std::swap(*last, known.back());
     // Prefers the finding about an index outside the array's type to the finding about the invalid
     // address to which the index leads.
     for (Finding& one : known) {
@@ -307,7 +314,13 @@ cudaError_t report_kernel_failure(const std::string& message) {
     const std::string where = message.substr(place + 4);
     set_place(finding, where.substr(0, where.find_first_of(" \n,")));
   }
-  finding.message = message.substr(0, message.find('\n'));
+  finding.message = what;
+  if (finding.message.find("copy is on its way") != std::string::npos) {
+    finding.advice =
+        "wait for the copy before its block ends: for its mbarrier, by wait() of its barrier, or "
+        "by the pipeline's consumer_wait()";
+    text += "\n  " + finding.advice;
+  }
   if (finding.kind == Kind::deadlock) {
     advise_deadlock(finding, message);
     if (!finding.advice.empty()) text += "\n  " + finding.advice;

@@ -48,6 +48,7 @@ class Signals {
   void find_volatile() {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       if (!tokens_[i].is("volatile")) continue;
+      if (i != 0 && (tokens_[i - 1].is("asm") || tokens_[i - 1].is("__asm__"))) continue;
       std::size_t name = i + 1;
       while (tokens_[name].is_identifier() || tokens_[name].is("*")) ++name;
       if (tokens_[name - 1].is_identifier()) volatile_.insert(std::string(tokens_[name - 1].text));
