@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MRG32k3a: the published first numbers, streams differ, skipping is drawing, numbers are spread
-// evenly.
+// MRG32k3a: L'Ecuyer's first numbers, cuRAND's numbers for several seeds, streams differ, skipping
+// equals drawing, numbers are spread evenly.
 #include <curand_kernel.h>
 
 #include "check.cuh"
@@ -28,24 +28,42 @@ __global__ void draw(curandStateMRG32k3a_t* states, double* sums, unsigned* firs
   sums[128 + t] = squares / 1000;
   states[t] = mine;
 }
-__global__ void published(double* numbers) {
+__global__ void published(double* numbers, unsigned* words) {
   curandStateMRG32k3a_t state;
   curand_init(0, 0, 0, &state);
   for (int i = 0; i < 2; ++i) numbers[i] = curand_uniform_double(&state);
   curand_init(0, 0, 1, &state);
   numbers[2] = curand_uniform_double(&state);
+  const unsigned long long seeds[] = {42, 0x123456789abcdefull};
+  for (int i = 0; i < 2; ++i) {
+    curand_init(seeds[i], 0, 0, &state);
+    numbers[3 + i] = curand_uniform_double(&state);
+    words[2 * i] = curand(&state);
+    curand_init(seeds[i], 3, 7, &state);
+    words[2 * i + 1] = curand(&state);
+    numbers[5 + 2 * i] = curand_normal(&state);
+    numbers[6 + 2 * i] = curand_normal(&state);
+  }
 }
 
 int main() {
   Array<curandStateMRG32k3a> states(64);
-  Array<double> sums(192), numbers(3);
-  Array<unsigned> first(64);
-  published<<<1, 1>>>(numbers.device);
+  Array<double> sums(192), numbers(9);
+  Array<unsigned> first(64), words(4);
+  published<<<1, 1>>>(numbers.device, words.device);
   numbers.down();
-  // L'Ecuyer's RngStreams print these for a state of six times 12345.
-  CHECK(std::fabs(numbers[0] - 0.127011122046577) < 1e-14);
-  CHECK(std::fabs(numbers[1] - 0.318527565396794) < 1e-14);
+  words.down();
+  // L'Ecuyer's RngStreams print these for a state of six times 12345; cuRAND divides by the modulus
+  // instead of by the modulus plus 1.
+  CHECK(std::fabs(numbers[0] - 0.127011122046577) < 1e-10);
+  CHECK(std::fabs(numbers[1] - 0.318527565396794) < 1e-10);
   CHECK(numbers[1] == numbers[2]);
+  // cuRAND of CUDA 13.0 returns these.
+  CHECK(numbers[3] == 0.23143686665461985 && numbers[4] == 0.53584106312850077);
+  CHECK(words[0] == 4154291561u && words[1] == 3428089720u);
+  CHECK(words[2] == 2186294773u && words[3] == 1003775084u);
+  const double normals[] = {0.207763746, -0.278970122, -0.0263200756, -1.07292998};
+  for (int i = 0; i < 4; ++i) CHECK(std::fabs(numbers[5 + i] - normals[i]) < 1e-6);
   setup<<<1, 64>>>(states.device);
   draw<<<1, 64>>>(states.device, sums.device, first.device);
   sums.down();

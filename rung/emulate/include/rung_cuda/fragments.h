@@ -63,13 +63,12 @@ inline void fill_fragment(fragment<Use, m, n, k, T, Layout>& to,
   for (auto& x : to.x) x = value;
 }
 
-/// Checks that the address and the row stride are multiples of 16 bytes. (CUDA requires 32 bytes
-/// for the address, but submatrices start at multiples of 16 rows or columns, which is 16 bytes for
-/// 1-byte elements.)
+/// Checks that the address and the row stride are multiples of 16 bytes. (CUDA documents 32 bytes
+/// for the address, but submatrices of 1-byte elements start at multiples of 16 columns.)
 template <class T>
 inline void rung_check(const T* address, unsigned stride, const RungPlace& place) {
   if (reinterpret_cast<size_t>(address) % 16 != 0) {
-    rung::simt::fail("misaligned address: wmma needs matrices aligned to 32 bytes", place);
+    rung::simt::fail("misaligned address: wmma needs matrices aligned to 16 bytes", place);
   }
   if (stride * sizeof(T) % 16 != 0) {
     rung::simt::fail("wmma needs a leading dimension that is a multiple of 16 bytes", place);

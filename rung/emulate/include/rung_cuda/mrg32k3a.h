@@ -76,27 +76,27 @@ inline void skipahead_sequence(unsigned long long n, curandStateMRG32k3a_t* s) {
 inline void curand_init(unsigned long long seed, unsigned long long subsequence,
                         unsigned long long offset, curandStateMRG32k3a_t* s) {
   *s = {};
-  // Adds the seed's halves to the published initial state. A recurrence would never leave the state
-  // of all zeros, so that state is replaced.
-  const unsigned long long low = seed & 0xffffffffu, high = seed >> 32;
+  // Multiplies L'Ecuyer's initial state by the seed's halves, as cuRAND does.
+  const unsigned long long low = (seed & 0xffffffffu) ^ 0x55555555u;
+  const unsigned long long high = (seed >> 32) ^ 0xaaaaaaaau;
   for (int i = 0; i < 3; ++i) {
-    const unsigned long long shift = i % 2 == 0 ? low : high;
-    s->s1[i] = static_cast<unsigned>((12345 + shift) % rung::cuda::mrg_modulus1);
-    s->s2[i] = static_cast<unsigned>((12345 + shift) % rung::cuda::mrg_modulus2);
+    const unsigned long long factor1 = seed == 0 ? 1 : i % 2 == 0 ? low : high;
+    const unsigned long long factor2 = seed == 0 ? 1 : i % 2 == 0 ? high : low;
+    s->s1[i] = static_cast<unsigned>(12345 * factor1 % rung::cuda::mrg_modulus1);
+    s->s2[i] = static_cast<unsigned>(12345 * factor2 % rung::cuda::mrg_modulus2);
   }
-  if (s->s1[0] == 0 && s->s1[1] == 0) s->s1[0] = 12345;
-  if (s->s2[0] == 0 && s->s2[1] == 0) s->s2[0] = 12345;
   skipahead_subsequence(subsequence, s);
   skipahead(offset, s);
 }
 
+/// Returns a number in (0, 1], scaled by the inverse of the first modulus.
 inline double curand_uniform_double(curandStateMRG32k3a_t* s) {
-  return static_cast<double>(rung::cuda::next_mrg(s)) / (rung::cuda::mrg_modulus1 + 1);
+  return static_cast<double>(rung::cuda::next_mrg(s)) * 2.3283065498378288e-10;
 }
 inline float curand_uniform(curandStateMRG32k3a_t* s) {
   return static_cast<float>(curand_uniform_double(s));
 }
-/// Returns a 32-bit number, scaled from the range of the generator's numbers.
+/// Returns a 32-bit number, scaled from the range of the generator's numbers to 2^32 - 1.
 inline unsigned curand(curandStateMRG32k3a_t* s) {
-  return static_cast<unsigned>(curand_uniform_double(s) * 4294967296.0);
+  return static_cast<unsigned>(static_cast<double>(rung::cuda::next_mrg(s)) * 1.000000048662);
 }
