@@ -25,6 +25,7 @@
 #include "rung/emulate/messages.hpp"
 #include "rung/emulate/process.hpp"
 #include "rung/emulate/rewrite.hpp"
+#include "rung/emulate/slices.hpp"
 #include "rung/emulate/unhooked.hpp"
 
 namespace rung::emulate {
@@ -198,9 +199,13 @@ void compile_rewritten(std::vector<std::string> command, const std::string& file
 /// Compiles a rewritten source with and without hooks, concurrently, and merges the results into
 /// one object.
 void compile_twice(const std::vector<std::string>& hooked, std::vector<std::string> bare,
-                   const std::string& file, const Rewritten& one, const std::string& object) {
+                   const std::string& file, const Rewritten& one, const std::string& object,
+                   bool sliced) {
   const std::string with = one.stem + ".s", without = one.stem + ".unhooked.s";
   for (const std::string& option : access_options(false, true)) bare.push_back(option);
+  if (sliced) {
+    for (const std::string& option : slice_options()) bare.push_back(option);
+  }
   // The hooked compilation reports the same errors, so these messages are discarded.
   bare.insert(bare.end(),
               {"-w", "-fpreprocessed", "-x", "c++-cpp-output", "-S", one.path, "-o", without});
@@ -214,7 +219,10 @@ void compile_twice(const std::vector<std::string>& hooked, std::vector<std::stri
     throw;
   }
   std::string joined;
-  if (second.get() == 0) joined = add_unhooked(read_file(with), read_file(without));
+  if (second.get() == 0) {
+    const std::string text = read_file(without);
+    joined = add_unhooked(read_file(with), sliced ? add_slices(text) : text);
+  }
   if (!joined.empty()) std::ofstream(with, std::ios::binary) << joined;
   run_compiler({host_compiler(), "-c", with, "-o", object}, file, "cannot be assembled");
 }
@@ -360,7 +368,7 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
   // Compiling the templates of a large program twice would take minutes.
   constexpr std::size_t large = 4 << 20;
   if (sources.twice && source.size() < large && !holds_volatile(source)) {
-    compile_twice(command, bare, file, one, object);
+    compile_twice(command, bare, file, one, object, may_slice(sources.options));
   } else {
     compile_rewritten(command, file, one, "-c", object);
   }

@@ -85,19 +85,81 @@ void Worker::try_release(Block& block, int id) {
       recorder_->named_barrier_met(block, id);
     }
   }
+  const bool votes = barrier.reduction != BlockReduction::none;
   barrier = Barrier{};
-  std::vector<Thread*>& released = gather();
-  for (Thread& thread : block.threads) {
-    if (thread.wait != Wait::barrier || thread.barrier != id) continue;
-    thread.answer = answer;
-    thread.wait = Wait::none;
-    thread.met_block = id == 0;
-    released.push_back(&thread);
+  const auto release_to = [&](auto add) {
+    for (Thread& thread : block.threads) {
+      if (thread.wait != Wait::barrier || thread.barrier != id) continue;
+      if (votes) thread.answer = answer;
+      thread.wait = Wait::none;
+      thread.met_block = id == 0;
+      add(thread);
+    }
+  };
+  if (order_.kind == ThreadOrder::Kind::forward) {
+    release_to([this](Thread& thread) { push_back(thread); });
+    poll_occasionally();
+    return;
   }
+  std::vector<Thread*>& released = gather();
+  release_to([&](Thread& thread) { released.push_back(&thread); });
   release_gathered(block, false);
 }
 
+[[gnu::always_inline]] inline bool Worker::join_barrier(Place place, Fiber*& from, Fiber*& to) {
+  if (launch_ == nullptr || recorder_ != nullptr || sliced_count_ != 0) return false;
+  if (ready_begin_ == ready_end_) return false;
+  Thread& self = *current_;
+  Block& block = *self.block;
+  Barrier& barrier = block.barriers[0];
+  if (barrier.arrived == 0 || barrier.arrived + 1 >= block.live) return false;
+  if (barrier.expected != 0 || barrier.reduction != BlockReduction::none) return false;
+  if (std::memcmp(&barrier.place, &place, sizeof(Place)) != 0) return false;
+  Thread& next = *ready_[ready_begin_ & ready_mask_];
+  if (next.fiber == nullptr || next.block != &block) return false;
+  if (exceptions_->any() || next.fiber->exceptions.any()) return false;
+  ++barrier.arrived;
+  self.wait = Wait::barrier;
+  self.barrier = 0;
+  self.operation = "__syncthreads";
+  self.place = place;
+  from = self.fiber;
+  to = next.fiber;
+  // As in next_ready(), for the frames of a kernel too.
+  if (ready_end_ - ++ready_begin_ > 1) {
+    __builtin_prefetch(ready_[(ready_begin_ + 1) & ready_mask_]);
+    if (const Fiber* soon = ready_[ready_begin_ & ready_mask_]->fiber) {
+      for (int line = 0; line < 4; ++line) {
+        __builtin_prefetch(static_cast<const char*>(soon->context) + 64 * line);
+      }
+    }
+  }
+  make_current(next);
+  return true;
+}
+
+namespace {
+
+int wait_at_barrier(BlockReduction reduction, int predicate, Place place);
+
+}  // namespace
+
 int block_barrier(BlockReduction reduction, int predicate, Place place) {
+#if !defined(__SANITIZE_ADDRESS__)
+  // A loop of barriers is bound by the cache lines of the threads' stacks. On this path the stack
+  // of a waiting thread holds nothing between the frame of the kernel and the saved registers.
+  Fiber *from = nullptr, *to = nullptr;
+  if (reduction == BlockReduction::none && this_worker != nullptr &&
+      this_worker->join_barrier(place, from, to)) {
+    return rung_simt_jump(from, to);
+  }
+#endif
+  return wait_at_barrier(reduction, predicate, place);
+}
+
+namespace {
+
+[[gnu::noinline]] int wait_at_barrier(BlockReduction reduction, int predicate, Place place) {
   static constexpr const char* names[] = {"__syncthreads", "__syncthreads_count",
                                           "__syncthreads_and", "__syncthreads_or"};
   const char* name = names[static_cast<int>(reduction)];
@@ -121,8 +183,10 @@ int block_barrier(BlockReduction reduction, int predicate, Place place) {
   if (here.recorder() != nullptr) here.recorder()->block_arrived();
   if (barrier.arrived >= self.block->live) here.try_release(*self.block, 0);
   here.wait(self.wait, name, place);
-  return static_cast<int>(self.answer);
+  return reduction == BlockReduction::none ? 0 : static_cast<int>(self.answer);
 }
+
+}  // namespace
 
 void named_barrier_sync(int id, int threads, Place place) {
   Worker& here = running_worker("bar.sync");

@@ -39,8 +39,8 @@ Fiber::Exceptions* current_exceptions();
 /// Runs a fiber: calls arrive(), then runs threads; never returns. In scheduler.cpp.
 void run_fiber(Fiber& starter);
 
-/// Saves the context in `from` and resumes `to`.
-extern "C" void rung_simt_jump(Fiber* from, Fiber* to);
+/// Saves the context in `from` and resumes `to`. Returns 0.
+extern "C" int rung_simt_jump(Fiber* from, Fiber* to);
 
 /// Switches from `from` to `to`; returns when another fiber switches back. `live` is
 /// current_exceptions(), cached by the caller.

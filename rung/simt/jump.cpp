@@ -21,7 +21,7 @@ namespace rung::simt {
 static_assert(offsetof(Fiber, context) == 0);
 
 // Pushes the callee-saved registers; the caller has saved all others.
-extern "C" [[gnu::naked]] void rung_simt_jump(Fiber* /*from*/, Fiber* /*to*/) {
+extern "C" [[gnu::naked]] int rung_simt_jump(Fiber* /*from*/, Fiber* /*to*/) {
   asm(R"(
     pushq %rbp
     pushq %rbx
@@ -37,6 +37,7 @@ extern "C" [[gnu::naked]] void rung_simt_jump(Fiber* /*from*/, Fiber* /*to*/) {
     popq %r12
     popq %rbx
     popq %rbp
+    xorl %eax, %eax
     ret
   )");
 }
@@ -69,9 +70,10 @@ void begin(transfer_t arrival) {
 
 }  // namespace
 
-extern "C" void rung_simt_jump(Fiber* from, Fiber* to) {
+extern "C" int rung_simt_jump(Fiber* from, Fiber* to) {
   const transfer_t arrival = boost::context::detail::jump_fcontext(to->context, from);
   static_cast<Fiber*>(arrival.data)->context = arrival.fctx;
+  return 0;
 }
 
 void* new_context(std::byte* top, std::size_t size) {

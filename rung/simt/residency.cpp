@@ -180,6 +180,9 @@ void Worker::run(LaunchState& state) {
   ready_begin_ = ready_end_ = 0;
   asleep_.clear();
   in_step_.clear();
+  sliced_begin_ = sliced_count_ = 0;
+  sliced_full_ = false;
+  slice_trials_ = nullptr;
   current_ = nullptr;
   entry_ = launch_->entry;
   failed_ = false;
@@ -196,7 +199,9 @@ void Worker::run(LaunchState& state) {
     while (launch_->cooperative && admit()) {
     }
     note_progress();
+    begin_slices();
     switch_to(main_, *next_ready());
+    end_slices();
     // All threads have exited, or one has failed.
     if (failed_) {
       fibers_.restart_all();

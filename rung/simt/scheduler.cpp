@@ -53,9 +53,26 @@ void Worker::run_threads() {
   }
 }
 
+namespace {
+
+/// Calls a kernel whose loops may count their time slice down in r15 (rung/emulate/slices.cpp), and
+/// which does not preserve that register.
+[[gnu::noinline]] void call_kernel(void (*entry)(const void*), const void* arguments,
+                                   [[maybe_unused]] int slice) {
+#if defined(__x86_64__)
+  asm volatile("movl %0, %%r15d" : : "r"(slice) : "r15");
+#endif
+  entry(arguments);
+#if defined(__x86_64__)
+  asm volatile("" : : : "r15");
+#endif
+}
+
+}  // namespace
+
 void Worker::run_current() {
   try {
-    entry_(launch_->arguments);
+    call_kernel(entry_, launch_->arguments, slice_);
     return;
   } catch (...) {
     escaped_ = std::current_exception();

@@ -16,8 +16,10 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "rung/simt/atomics.hpp"
@@ -55,6 +57,16 @@ extern RUNG_API constinit thread_local void* launch_data __asm__("rung_simt_laun
 /// Reason for a yield, weighted as evidence of livelock: many loads, hundreds of atomics or a sleep
 /// are weak evidence; a load that returned the same value as before is strong.
 enum class YieldReason : int { many_loads = 4, many_atomics = 16, in_vain = 64 };
+
+/// Lengths of time slices that a kernel's first unrecorded blocks try in turn, and the shortest time
+/// of a block with each.
+struct SliceTrials {
+  static constexpr int lengths = 4, rounds = 3;
+  int blocks = 0;  // blocks that have been timed
+  int best = 0;    // the fastest length, once all rounds are over
+  std::chrono::steady_clock::duration least[lengths] = {};
+};
+constexpr int unlimited_slice = std::numeric_limits<int>::max();
 
 class Worker {
  public:
@@ -94,6 +106,14 @@ class Worker {
   /// Records that the current thread has read a clock: a loop with a deadline ends although no
   /// memory changes.
   void note_clock_read() { ++clock_reads_; }
+  /// Arrives at barrier 0 on behalf of __syncthreads() by the shortest path: in a block that is not
+  /// recorded, if this thread is neither the first nor the last to arrive and another one is ready.
+  /// The caller must then switch from `from` to `to`. Returns false, without effect, in all other
+  /// cases.
+  bool join_barrier(Place place, Fiber*& from, Fiber*& to);
+  /// Ends the current thread's time slice: runs the other threads of its group until their slices
+  /// end. Returns the length of its next slice. In slices.cpp.
+  int end_slice();
   /// Suspends the current thread until no thread outside its lockstep group is ready.
   void keep_step();
   /// Suspends the current thread until the recorder has processed the rest of its warp.
@@ -140,6 +160,11 @@ class Worker {
   void choose_recording(std::uint64_t position);
   void record_failure();
   void check_stacks();
+  // Time slices; in slices.cpp.
+  /// Selects the length of the slices of the admitted block.
+  void begin_slices();
+  /// Notes how long the block took, if it ran on trial.
+  void end_slices();
   // Polling threads; in waiting.cpp.
   /// Makes a thread ready when none is: lands copies, admits clusters, wakes pollers. Returns false
   /// on a deadlock.
@@ -168,6 +193,7 @@ class Worker {
   void note_split_warps(const Block& block);
   /// Dequeues the next ready thread; null when every thread has ended.
   Thread* next_ready() {
+    if (sliced_count_ != 0) return next_sliced();
     if (ready_begin_ == ready_end_ && !find_ready()) return nullptr;
     // With a thousand stacks in rotation each is cold: prefetch those of the next threads.
     if (ready_end_ - ready_begin_ > 2) {
@@ -178,6 +204,10 @@ class Worker {
       }
     }
     return ready_[ready_begin_++ & ready_mask_];
+  }
+  Thread* next_sliced() {
+    --sliced_count_;
+    return sliced_[sliced_begin_++ % slice_group];
   }
   std::exception_ptr take_escaped();
 
@@ -247,6 +277,18 @@ class Worker {
   std::vector<Thread*> ready_;  // ring buffer; indices run freely and are masked on access
   std::uint64_t ready_begin_ = 0, ready_end_ = 0, ready_mask_ = 0;
   std::vector<Thread*> gathered_;
+
+  // Threads whose time slices have ended, a ring buffer. The first threads of a group come from
+  // ready_; once the group is full they run in turn until none is left.
+  static constexpr unsigned slice_group = 32;
+  Thread* sliced_[slice_group] = {};
+  unsigned sliced_begin_ = 0, sliced_count_ = 0;
+  bool sliced_full_ = false;
+  int slice_ = unlimited_slice;          // length in iterations of loops
+  SliceTrials* slice_trials_ = nullptr;  // those of entry_
+  int trial_ = -1;                       // number of the length on trial; -1: none
+  std::chrono::steady_clock::time_point trial_began_;
+  std::unordered_map<const void*, SliceTrials> trials_;  // by the kernel's entry point
 
   std::string failure_;
   std::uint64_t failed_position_ = 0;
