@@ -63,7 +63,8 @@ int main() {
 }
 """
 IMAGES = {"image": "512, height = 512", "image_by_columns": "512, height = 512", "narrow": "519, height = 512",
-          "narrow_by_columns": "519, height = 512", "low": "512, height = 519"}
+          "narrow_by_columns": "519, height = 512", "low": "512, height = 519",
+          "image_late": "512, height = 512", "image_elsewhere": "512, height = 512"}
 REGULAR = "out[i] = last[threadIdx.x ^ 1];"
 UNCHECKED = re.compile(r"kernel sum: (?:.*; of those that were checked )?(\d+) of (\d+) blocks were checked; (\d+) "
                        r"that repeated them at other addresses ran unchecked \(--checks always checks all\)")
@@ -78,6 +79,9 @@ CASES = {
     "always": ({}, ["--checks", "always"], 0, [], False),
     "counted": ({}, ["--counters"], 0, [], False),
     "small": ({"LENGTH": "2"}, [], 0, [], False),
+    "medium": ({"LENGTH": "80"}, [], 0, [], True),
+    "medium_loaded": ({"LENGTH": "80", "BODY": "out[where[i]] = last[threadIdx.x ^ 1];", "TARGET": "n"}, [], 66,
+                      ["out_of_bounds (global)", "block (700, 0, 0), thread (5, 0, 0)"], False),
     # A loaded index: in a block in the middle one is wrong.
     "loaded": ({"BODY": "out[where[i]] = last[threadIdx.x ^ 1];", "TARGET": "n"}, [], 66,
                ["out_of_bounds (global)", "block (700, 0, 0), thread (5, 0, 0)"], False),
@@ -100,6 +104,11 @@ CASES = {
     "narrow": ({}, [], 66, ["uninitialized (global)"], True),
     "narrow_by_columns": ({"BODY": "x * height + y"}, ["--order", "reverse"], 66, ["uninitialized (global)"], True),
     "low": ({}, [], 66, ["uninitialized (global)"], True),
+    # The last thread of the last block; a block that differs before its slope is known in both directions.
+    "image_late": ({"BODY": "y * width + x + (x == 511 && y == 511)"}, ["--order", "forward"], 66,
+                   ["out_of_bounds (global)", "block (31, 31, 0), thread (15, 15, 0)"], True),
+    "image_elsewhere": ({"BODY": "y * width + x + (blockIdx.x == 9 && blockIdx.y == 1 ? width * height : 0)"},
+                        ["--order", "forward"], 66, ["out_of_bounds (global)", "block (9, 1, 0)"], False),
 }
 
 

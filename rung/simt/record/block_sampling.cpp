@@ -16,7 +16,7 @@ namespace {
 
 /// Minimum number of blocks for sampling. Smaller launches are recorded whole, in about 0.1 s.
 constexpr std::uint64_t blocks_worth_sampling = 256;
-constexpr std::uint64_t requests_worth_sampling = std::uint64_t{1} << 20;
+constexpr std::uint64_t requests_worth_sampling = std::uint64_t{1} << 19;
 /// Minimum number of consistent inner blocks before a block may be skipped.
 constexpr std::size_t members_before_sampling = 8;
 /// One of this many groups of 2 x 2 x 2 blocks is always recorded.
