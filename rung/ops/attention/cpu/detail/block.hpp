@@ -8,7 +8,7 @@
 
 #include "rung/core/context.hpp"
 #include "rung/ops/attention/op/attention.hpp"
-#include "rung/ops/attention/shared/heads.hpp"
+#include "rung/ops/attention/shared/packed_rows.hpp"
 
 namespace rung::attention_cpu {
 
@@ -33,13 +33,13 @@ Attend* attend_for(DType dtype);
 inline std::int64_t queries_of_element(const Attention::Args& args, std::int64_t b) {
   if (!args.has_query_offsets()) return args.queries();
   const auto offsets = args.options.query_offsets.view<const std::int32_t, 1>();
-  return AttentionHeads<float>::rows_at(offsets, b, args.queries()).count;
+  return packed_rows(offsets, b, args.queries()).count;
 }
 /// Returns the number of keys of a batch element, key_lengths ignored. It reads key_offsets.
 inline std::int64_t keys_of_element(const Attention::Args& args, std::int64_t b) {
   if (!args.has_key_offsets()) return args.keys();
   const auto offsets = args.options.key_offsets.view<const std::int32_t, 1>();
-  return AttentionHeads<float>::rows_at(offsets, b, args.keys()).count;
+  return packed_rows(offsets, b, args.keys()).count;
 }
 
 /// Returns the number of rows of a batch element that share a head of k and v.
