@@ -247,14 +247,20 @@ std::vector<Problem> Attention::check_problems(Backend backend) {
   });
   problems.insert(problems.end(), rules.begin(), rules.end());
   const std::vector<Problem> packed = Problem::parse_all({
-      "f32 5x2x9x16,packed,lse", "f32 4x4x20x24,kv=2,packed,causal,lse",
+      "f32 5x2x9x16,packed,lse",
+      "f32 4x4x20x24,kv=2,packed,causal,lse",
       "f32 5x2x12x16,keys=30,packed,causal,window=7,cap=2,slopes,sinks,lse",
       "f32 3x2x70x16,keys=9,packed,causal,lse",  // more queries than keys
-      "f32 0x2x3x8,packed", "f64 5x2x11x24,packed,causal,bshd",
-      "f16 5x4x70x64,kv=2,packed,causal,lse", "bf16 5x2x150x64,keys=90,packed,lse",
-      "bf16 4x2x100x128,packed,causal,window=33,bshd", "bf16 4x2x40x256,packed",
-      "bf16 9x8x2x128,kv=2,keys=300,packed,causal,lse",  // few queries against caches
-      "bf16 5x2x37x36,packed,causal",                    // rows not aligned to 16 bytes
+      "f32 0x2x3x8,packed",
+      "f64 5x2x11x24,packed,causal,bshd",
+      "f16 5x4x70x64,kv=2,packed,causal,lse",
+      "bf16 5x2x150x64,keys=90,packed,lse",
+      "bf16 4x2x100x128,packed,causal,window=33,bshd",
+      "bf16 4x2x40x256,packed",
+      "bf16 9x8x2x128,kv=2,keys=300,packed,causal,lse",             // few queries against caches
+      "bf16 5x2x37x36,packed,causal",                               // rows not aligned to 16 bytes
+      "f32 2x2x3x24,kv=1,keys=700,packed,causal,slopes,sinks,lse",  // enough keys to be split
+      "bf16 4x4x2x64,kv=2,keys=700,packed,causal,lse",
   });
   problems.insert(problems.end(), packed.begin(), packed.end());
   const std::vector<Problem> paged = Problem::parse_all({
