@@ -2,16 +2,17 @@
 // attention / split KV
 //
 // Idea     For few queries and a long KV cache, split the keys over enough blocks to fill the GPU;
-//          a second kernel combines the partial results in the order of the keys. Eight lanes share
-//          a key, so a warp processes four keys at a time. A lane uses its elements of K and V for
-//          the queries of all heads that share them.
+//          a second kernel combines the partial results in a fixed order. Eight lanes share a key,
+//          so a warp processes four keys at a time. A lane uses its elements of K and V for the
+//          queries of all heads that share them.
 // Changes  against warp_tiled: one query fills the GPU, and a head of K and V is read once for all
 //          heads of q that share it.
 // Cost     One read of K and V. 2 (D + Dv) operations per score and three shuffles per row and four
 //          keys; partial results take Dv + 2 elements per row and split.
-// Limits   D and Dv up to 256, fewer than 2^31 keys, up to 64 rows per head of K and V. Weighted
-//          sums stay in registers, which limits a block to 8 rows (f32 up to 128 columns; 4 for f64
-//          or wider rows, 2 for both); more rows read K and V again.
+// Limits   D and Dv up to 256, fewer than 2^31 keys, up to 64 rows per head of K and V (packed
+//          queries: on average; a longer batch element's blocks loop over its rows). Weighted sums
+//          stay in registers, which limits a block to 8 rows (f32 up to 128 columns; 4 for f64 or
+//          wider rows, 2 for both); more rows read K and V again.
 // Source   T. Dao and others, Flash-Decoding for long-context inference, 2023.
 #include "rung/device/load.hpp"
 #include "rung/ops/attention/cuda/detail/facts.hpp"

@@ -110,7 +110,7 @@ struct Row {
       : b(b), h(g * p.group + r % p.group), i(r / p.group) {}
 };
 
-/// Indices of a row, and the last key that a causal mask shows it: what the rule of its scores needs.
+/// Indices of a row, and the last key that a causal mask shows it, for the rule of its scores.
 struct RowIndices {
   std::int64_t h, i, diagonal;
 };

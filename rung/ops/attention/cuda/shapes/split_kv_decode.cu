@@ -4,13 +4,14 @@
 // Idea     For few queries and a long KV cache, the time is one read of K and V. Stack the queries
 //          of all heads that share a head of K and V into one matrix; a block multiplies 16 or 64
 //          of its rows by tiles of 64 keys. The keys are split over enough blocks to fill the GPU,
-//          and a second kernel combines the partial maxima, sums and weighted values in the order
-//          of the keys.
+//          and a second kernel combines the partial maxima, sums and weighted values in a fixed
+//          order. The offsets of scattered keys are found ahead of the copies.
 // Changes  against split_kv: tensor cores, so that 16 rows cost as much as one and 64 little more;
 //          tiles of K and V arrive by asynchronous copies, several in flight.
 // Cost     one read of K and V. Partial results are 4 (Dv + 2) bytes per row and split.
 // Limits   f16 and bf16; D and Dv multiples of 8 up to 256; 16-byte aligned rows of K and V. Above
-//          64 rows, each further tile reads K and V again, from L2.
+//          64 rows, each further tile reads K and V again, from L2. With pages, packed rows, a rule
+//          of the scores or sinks fewer than 2^31 keys and K and V of up to 64 GiB.
 // Source   T. Dao and others, Flash-Decoding for long-context inference, 2023; J. Ainslie and
 //          others, GQA, 2023.
 #include "rung/ops/attention/cuda/detail/facts.hpp"
