@@ -99,7 +99,9 @@ class KeyCopies {
     constexpr int chunks = Width / chunk;
     auto& to = layout_.stages[stage];
     if (first < end_) {
-#pragma unroll
+      // At 256 columns, the offsets of all rows of a thread would not fit into registers.
+      constexpr int unrolled = Plain || Width < 256 ? Tile::keys * chunks / threads : 4;
+#pragma unroll unrolled
       for (int at = 0; at < Tile::keys * chunks / threads; ++at) {
         const int index = at * threads + static_cast<int>(threadIdx.x);
         const int row = index / chunks;
