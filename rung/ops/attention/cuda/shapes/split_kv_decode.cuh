@@ -100,7 +100,8 @@ class KeyCopies {
     auto& to = layout_.stages[stage];
     if (first < end_) {
       // At 256 columns, the offsets of all rows of a thread would not fit into registers.
-      constexpr int unrolled = Plain || Width < 256 ? Tile::keys * chunks / threads : 4;
+      [[maybe_unused]] constexpr int unrolled =
+          Plain || Width < 256 ? Tile::keys * chunks / threads : 4;
 #pragma unroll unrolled
       for (int at = 0; at < Tile::keys * chunks / threads; ++at) {
         const int index = at * threads + static_cast<int>(threadIdx.x);
