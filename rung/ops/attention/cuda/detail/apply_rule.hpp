@@ -41,19 +41,15 @@ __device__ __forceinline__ void apply_rule(float (&scores)[Registers], const Que
     }
   }
   if (rule.bias.data != nullptr) {
-    // A pointer that advances takes fewer registers than an address per score.
+    // Clamped indices: predicates per score would spill.
     const auto bias = rule.bias.at(work.batch).at(work.head);
-    int key = first_key + accumulator_column(0);
-    const float* at = bias.data + query * bias.strides[0] + key * bias.strides[1];
+    const float* const upper = bias.data + min(query, work.queries - 1) * bias.strides[0];
+    const float* const lower = bias.data + min(query + 8, work.queries - 1) * bias.strides[0];
+    const int last = work.length - 1;
 #pragma unroll
-    for (int i = 0; i < Registers; i += 4) {
-#pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        if (query + j / 2 * 8 >= work.queries || key + j % 2 >= work.length) continue;
-        scores[i + j] += at[j / 2 * 8 * bias.strides[0] + j % 2 * bias.strides[1]];
-      }
-      key += 8;
-      at += 8 * bias.strides[1];
+    for (int i = 0; i < Registers; ++i) {
+      const int key = min(first_key + accumulator_column(i), last);
+      scores[i] += (accumulator_row(i) == 0 ? upper : lower)[key * bias.strides[1]];
     }
   }
 }

@@ -40,7 +40,7 @@ template <class T>
 struct QueryJob {
   Heads<T> heads;
   QueryOrder order;
-  float scale;  // factor of the scores, times log2(e); with a rule that of apply_rule()'s scores
+  float scale;  // factor of the scores, times log2(e); log2(e) alone for those of apply_rule()
   int window;   // maximum keys per query; without a window more than exist
   bool ruled;   // scores are more than scaled products: apply_rule() computes them
 
@@ -53,8 +53,8 @@ struct QueryJob {
   [[nodiscard]] __device__ __forceinline__ int value_width() const {
     return static_cast<int>(heads.value_width());
   }
-  /// Returns the end of the keys of one of the block's queries, before clamping: it may be negative for
-  /// queries that see no key, and exceeds `length` for rows beyond the last query.
+  /// Returns the end of the keys of one of the block's queries, before clamping: it may be negative
+  /// for queries that see no key, and exceeds work.length for rows beyond the last query.
   [[nodiscard]] __device__ __forceinline__ int unclamped_end(const BlockQueries& work,
                                                              int query) const {
     return heads.causal ? query - work.queries + 1 + work.length : work.length;
