@@ -77,7 +77,7 @@ struct QueryJob {
   }
 
   /// Returns the queries of block `number`. Called by whole warps, unless Packed is false: then
-  /// queries must not be packed.
+  /// neither queries nor keys may be packed, and reading their offsets costs no registers.
   template <int Rows, bool Packed = true>
   [[nodiscard]] __device__ __forceinline__ BlockQueries at(int number) const {
     const int section = number / (order.tiles * order.section);
@@ -101,7 +101,13 @@ struct QueryJob {
       work.head = head;
       work.queries = static_cast<int>(heads.query_rows(packed.b).count);
     }
-    work.length = static_cast<int>(heads.mask(work.batch).length);
+    if constexpr (Packed) {
+      work.length = static_cast<int>(heads.key_rows(work.batch).count);
+    } else {
+      const bool stated = heads.key_lengths.data != nullptr;
+      work.length = static_cast<int>(
+          stated ? key_length(heads.key_lengths(work.batch), heads.keys()) : heads.keys());
+    }
     work.first_key = first_key(work, work.first);
     work.end_key = end_key(work, min(work.first + Rows, work.queries) - 1);
     return work;
