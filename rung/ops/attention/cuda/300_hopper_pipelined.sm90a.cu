@@ -9,7 +9,7 @@
 // Cost     K and V are read once per 128 or 192 queries of a head, from L2 if they fit. Beside the
 //          products, each score takes one multiply-add, one exponential and half a conversion.
 // Limits   Within a warpgroup, products and softmax are serialized; overlap between warpgroups is
-//          not scheduled. Rows that TMA cannot address are left to tensor_cores.
+//          not scheduled. Rows that TMA cannot address, and pages, are left to tensor_cores.
 // Source   Dao 2023, FlashAttention-2; Shah et al. 2024, FlashAttention-3, "Warp-specialization".
 #include "rung/device/ptx/hopper.hpp"
 #include "rung/device/stage_ring.hpp"

@@ -9,7 +9,8 @@
 //          a counter, those with most keys first. The producer loads the next queries while the
 //          consumers store the previous results.
 // Cost     Same as hopper_pipelined.
-// Limits   Same as hopper_pipelined.
+// Limits   Same as hopper_pipelined, and only plain scores (with a soft cap, slopes or a bias the
+//          registers spill) and no packed rows.
 // Source   Shah et al. 2024, FlashAttention-3, "Pingpong scheduling" and "Intra-warpgroup overlap".
 #include "rung/core/tensor.hpp"
 #include "rung/device/block_work.hpp"
