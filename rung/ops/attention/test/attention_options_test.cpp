@@ -254,6 +254,32 @@ TEST_P(AttentionOptionsOn, PagesChangeNothing) {
   }
 }
 
+// Packed prompts against paged caches, and prompts of equal size against packed keys: the mixtures
+// that `rung check` has no problems for.
+template <class T>
+void expect_mixed_layouts(Context& context) {
+  std::vector<std::int32_t> offsets = {0, 1, 30, 37};
+  std::vector<std::int32_t> lengths = {40, 33, 5};
+  std::vector<std::int32_t> pages = {3, 1, 4, 8, 0, 5, 2, 6, 7, 9};
+  OptionsCall<T> paged({1, 4, 37, 64}, {10, 2, 16, 64});
+  OptionsCall<T> keyed({3, 4, 5, 64}, {1, 2, 37, 64});
+  const AttentionOptions with_pages{.causal = true,
+                                    .key_lengths = tensor(lengths, {3}),
+                                    .query_offsets = tensor(offsets, {4}),
+                                    .page_table = tensor(pages, {3, 3})};
+  for (const auto pick : paged.picks(context, with_pages)) {
+    expect_close<T>(paged.run(context, pick, with_pages), paged.reference(with_pages), pick);
+  }
+  const AttentionOptions with_keys{.causal = true, .key_offsets = tensor(offsets, {4})};
+  for (const auto pick : keyed.picks(context, with_keys)) {
+    expect_close<T>(keyed.run(context, pick, with_keys), keyed.reference(with_keys), pick);
+  }
+}
+
+TEST_P(AttentionOptionsOn, PackedQueriesGoWithPagesAndWithPackedKeys) {
+  for_types([&]<class T>() { expect_mixed_layouts<T>(context); });
+}
+
 template <class T>
 void expect_slopes_as_bias(Context& context, bool causal) {
   OptionsCall<T> call(21, 75);
