@@ -15,8 +15,8 @@ bool may_slice(const std::vector<std::string>& options);
 std::vector<std::string> slice_options();
 
 /// Returns the assembly with a countdown at the end of each loop that loads from memory. When it
-/// expires, the thread's time slice ends (rung/simt/slices.cpp). Functions that wait at block
-/// barriers are left as they are.
+/// expires, the thread's time slice ends (rung/simt/slices.cpp). Functions that call operations of
+/// the simulator, such as barriers and atomics, are left as they are.
 std::string add_slices(const std::string& assembly);
 
 }  // namespace rung::emulate

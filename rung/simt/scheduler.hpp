@@ -58,7 +58,7 @@ extern RUNG_API constinit thread_local void* launch_data __asm__("rung_simt_laun
 /// are weak evidence; a load that returned the same value as before is strong.
 enum class YieldReason : int { many_loads = 4, many_atomics = 16, in_vain = 64 };
 
-/// Lengths of time slices that a kernel's first unrecorded blocks try in turn, and the shortest time
+/// Lengths of time slices that a kernel's first unrecorded blocks try in turn, and the least time
 /// of a block with each.
 struct SliceTrials {
   static constexpr int lengths = 4, rounds = 3;

@@ -82,13 +82,19 @@ __global__ void carries(const unsigned* data, unsigned* out) {
            static_cast<unsigned>(sum[2] >> 40) ^ static_cast<unsigned>(angles * 16);
 }
 
-/// Lanes that have looped for different times meet in shuffles.
+__noinline__ __device__ int from_lane(int value, int distance) {
+  return __shfl_xor_sync(0xffffffffu, value, distance);
+}
+__noinline__ __device__ void meet_block() { __syncthreads(); }
+
+/// Lanes that have looped for different times meet in shuffles, warps at a barrier.
 __global__ void meet(const int* data, int* out) {
   const int t = blockIdx.x * blockDim.x + threadIdx.x;
   int sum = 0;
   for (int round = 0; round < 4; ++round) {
     for (int at = 0; at < 10 + t % 32 * 2; ++at) sum += data[at * count + t];
-    sum += __shfl_xor_sync(0xffffffffu, sum, 1 + round);
+    sum += from_lane(sum, 1 + round);
+    if (round % 2 == 0) meet_block();
   }
   out[t] = sum;
 }
