@@ -15,8 +15,11 @@
 #include "rung/emulate/slices.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <initializer_list>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 namespace rung::emulate {
 namespace {
@@ -71,8 +74,8 @@ bool flags_are_dead(const std::vector<AssemblyLine>& lines, std::size_t at) {
       continue;
     }
     // A shift by a constant.
-    if (starts_with_any(word, {"sal", "shl", "sar", "shr"}) && lines[at].operands[0] == '$')
-      return true;
+    const bool shifts = starts_with_any(word, {"sal", "shl", "sar", "shr"});
+    if (shifts && lines[at].operands.starts_with('$')) return true;
     const bool harmless =
         starts_with_any(word, {"mov", "lea", "pxor", "cvt", "mul", "div", "sqrt", "unpck", "shuf",
                                "nop", "min", "max", "push", "pop", "cltq", "cwtl"}) &&
