@@ -124,9 +124,9 @@ class Slicer {
  private:
   void add(std::string_view line) { (out_ += line) += '\n'; }
 
-  /// Returns true if a switch saves all registers that the function uses, and the function calls no
-  /// operation of the simulator, such as a barrier. The countdown would change the stack of a thread
-  /// that polls, by which the simulator detects a deadlock.
+  /// Returns true if a switch saves all registers that the function uses, and the function calls
+  /// no operation of the simulator, such as a barrier. The countdown would change the stack of a
+  /// thread that polls, by which the simulator detects a deadlock.
   [[nodiscard]] bool fits(std::size_t begin, std::size_t end) const {
     for (std::size_t i = begin; i < end; ++i) {
       const std::string_view text = lines_[i].operands;
