@@ -71,7 +71,7 @@ TEST_P(HopperFailureTest, EndlessWaitsAreReported) {
   Buffer<unsigned> flags(std::vector<unsigned>(64, 0));
   expect_failure({.grid = 3, .block = 64}, spin_for_ever,
                  {"deadlock", "load_acquire at ", std::to_string(line_of_spin), "spin_for_ever",
-                  "sees no change", "0 of 192 threads have exited"},
+                  "without a change", "0 of 192 threads have exited"},
                  flags.data());
   expect_failure({.block = 32}, spin_over_many, {"deadlock", "load_relaxed"}, flags.data());
   expect_failure({.block = 33}, spin_by_atomics, {"deadlock", "spin_by_atomics"}, flags.data());
