@@ -138,16 +138,30 @@ template <class T, int Count, class PairOf>
 __device__ __forceinline__ void apply_rule(const Gradients<T>& call, const KeyMask<int>& mask,
                                            int b, int head, float (&products)[Count],
                                            float (&slopes)[Count], const PairOf& pair_of) {
+  const ScoreRule<float>& rule = call.rule;
+  const float soft_cap = rule.soft_cap;
+  const float factor = soft_cap == 0 ? 0.0F
+                                     : fminf(2 * log2_e<float> / soft_cap,
+                                             std::numeric_limits<float>::max());  // 0 stays 0
+  const float slope = rule.slopes.data != nullptr ? rule.slopes(head) : 0.0F;
 #pragma unroll
   for (int i = 0; i < Count; ++i) {
     int query = 0;
     int key = 0;
     pair_of(i, query, key);
-    slopes[i] = call.rule.slope_at(products[i]);
+    float score = rule.scale * products[i];
+    slopes[i] = 1;
+    if (soft_cap != 0) {
+      // tanh(x) = 1 - 2 / (1 + e^(2 x)): an absolute error of a few units in the last place of 1.
+      const float share =
+          fmaf(-2.0F, ptx::fast_reciprocal(1 + ptx::fast_exp2(score * factor)), 1.0F);
+      score = soft_cap * share;
+      slopes[i] = fmaf(-share, share, 1.0F);
+    }
+    score = fmaf(-slope, fabsf(static_cast<float>(key - mask.diagonal(query))), score);
     const bool exists = query < mask.queries && key < mask.length;  // else no bias is there
-    products[i] =
-        exists ? log2_e<float> * call.rule(products[i], b, head, query, key, mask.diagonal(query))
-               : 0.0F;
+    if (exists && rule.bias.data != nullptr) score += rule.bias(b, head, query, key);
+    products[i] = exists ? log2_e<float> * score : 0.0F;
   }
 }
 
