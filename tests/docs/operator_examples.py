@@ -10,8 +10,8 @@ import subprocess
 import sys
 import tempfile
 
-TENSORS = """a b beta bias c counts dgamma dk dout dq dv dw dx dy edges gamma gradient gradients k labels
-logits lse m mask mean n o of_each_row outputs parameters q residual result rstd sum targets v velocity w
+TENSORS = """a b beta bias c counts dgamma dk dout dq dsinks dv dw dx dy edges gamma gradient gradients k labels logits lse m
+mask mean n o of_each_row outputs parameters q residual result rstd sinks slopes sum table targets v velocity w
 weights where x y z""".split()
 PROGRAM = """#include <rung/rung.hpp>
 void example(rung::Context& context, int t{tensors}) {{

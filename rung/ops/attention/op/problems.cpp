@@ -450,10 +450,17 @@ Problem Attention::describe(const Call& call) {
   Args args;
   static_cast<Call&>(args) = call;
   const AttentionOptions& options = call.options;
-  const Extents shape{args.batch(), args.heads(), args.typical_queries(), args.width()};
+  // As many rows in all, if they are packed.
+  const std::int64_t queries =
+      args.has_query_offsets() ? problem_rows_of(args.batch(), args.queries(), 0) : args.queries();
+  const bool equal = args.has_query_offsets() && args.queries() == args.keys();
+  const std::int64_t keys = !args.has_key_offsets() ? args.keys()
+                            : equal                 ? queries
+                                                    : problem_rows_of(args.batch(), args.keys(), 1);
+  const Extents shape{args.batch(), args.heads(), queries, args.width()};
   return ProblemWriter(call.q.dtype, shape)
       .integer("kv", args.kv_heads(), args.heads())
-      .integer("keys", args.typical_keys(), args.typical_queries())
+      .integer("keys", keys, queries)
       .integer("dv", args.value_width(), args.width())
       .number("scale", options.scale, 0)
       .flag("causal", options.causal)

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "rung/core/bounds.hpp"
+
 namespace rung {
 
 /// Returns the key_lengths entry of `lengths` problems: all keys, some, none, too many, or
@@ -43,6 +45,17 @@ inline std::int64_t problem_offset(std::int64_t batch_element, std::int64_t rows
   std::int64_t sum = 0;
   for (std::int64_t b = 0; b < batch_element; ++b) sum += problem_rows(b, rows, shift);
   return sum;
+}
+
+/// Returns the rows of the largest batch element of the packed problem that has at least `total`
+/// rows in all.
+inline std::int64_t problem_rows_of(std::int64_t batch, std::int64_t total, int shift) {
+  std::int64_t rows = 0;
+  while (batch > 0 && problem_offset(batch, rows, shift) < total) {
+    // All elements together have at most `batch` times as many rows.
+    rows += larger((total - problem_offset(batch, rows, shift)) / batch, std::int64_t{1});
+  }
+  return rows;
 }
 
 }  // namespace rung

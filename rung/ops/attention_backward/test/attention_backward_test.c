@@ -98,18 +98,21 @@ void check_attention_backward(rung_context* context) {
   SAME(got.dv, expected.dv, KEYS * VALUES, 1e-5);
   options.window = 0;
 
-  /* A sink that lse leaves no room for changes no gradient; its own is -sum p' (dout o). */
-  float sink = -1, dsink = 0;
-  const int64_t head_shape[] = {1};
-  const rung_tensor sinks = tensor_of(&sink, RUNG_F32, 1, head_shape);
-  const rung_tensor dsinks = tensor_of(&dsink, RUNG_F32, 1, head_shape);
+  /* lse contains the sinks; the gradient of one is -sum exp(sink - lse) (dout o). */
+  float sink[HEADS] = {-1, 1}, dsink[HEADS] = {0}, wanted[HEADS] = {0};
+  const int64_t head_shape[] = {HEADS};
+  const rung_tensor sinks = tensor_of(sink, RUNG_F32, 1, head_shape);
+  const rung_tensor dsinks = tensor_of(dsink, RUNG_F32, 1, head_shape);
   options.sinks = &sinks;
   options.dsinks = &dsinks;
   CHECK(rung_attention_backward(context, &q, &k, &v, &o, &lse, &dout, &dq, &dk, &dv, &options) ==
         RUNG_OK);
-  float wanted = 0;
-  for (int i = 0; i < ROWS * VALUES; ++i) wanted -= (float)exp(-1.0 - 2.0) * x.dout[i] * x.o[i];
-  SAME(&dsink, &wanted, 1, 1e-5);
+  for (int i = 0; i < ROWS * VALUES; ++i) {
+    const int head = i / (QUERIES * VALUES), query = i / VALUES % QUERIES;
+    if (query < QUERIES - 2) continue; /* sees none of the two keys */
+    wanted[head] -= (float)exp(sink[head] - 2.0) * x.dout[i] * x.o[i];
+  }
+  SAME(dsink, wanted, HEADS, 1e-5);
   options.dsinks = NULL;
   FAILS(rung_attention_backward(context, &q, &k, &v, &o, &lse, &dout, &dq, &dk, &dv, &options),
         RUNG_INVALID_ARGUMENT, "sinks alone", "dsinks");

@@ -425,8 +425,8 @@ TEST(AttentionBackward, TheChoiceIsNoTeachingRung) {
   };
   EXPECT_EQ(chosen(Backend::cpu, DType::f32, 64), "threads");
   EXPECT_EQ(chosen(Backend::simt, DType::f32, 64), "register_tiled");
-  EXPECT_EQ(chosen(Backend::simt, DType::bf16, 64), "tensor_cores");
-  EXPECT_EQ(chosen(Backend::simt, DType::f16, 128), "tensor_cores");
+  EXPECT_EQ(chosen(Backend::simt, DType::bf16, 64), "hopper_pipelined");
+  EXPECT_EQ(chosen(Backend::simt, DType::f16, 128), "hopper_pipelined");
   EXPECT_EQ(chosen(Backend::simt, DType::bf16, 160), "register_tiled");
 }
 

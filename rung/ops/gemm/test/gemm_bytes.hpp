@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rung/core/integer.hpp"
+#include "rung/core/tensor.hpp"
 #include "rung/ops/gemm/test/gemm_test.hpp"
 
 namespace rung::gemm_bytes_test {
@@ -120,12 +121,21 @@ inline void run_case(Context& context, const Case& test, std::mt19937& engine,
   const std::vector<double> of_b = decoded(b);
   for (const char* rung : rungs) {
     Elements c = before;
+    // A recorded kernel may write to memory of the device only.
+    const Extents words{2 * static_cast<std::int64_t>(c.memory.size())};
+    const TensorRef on_host(static_cast<void*>(c.memory.data()), DType::i32, words);
+    const Tensor on_device(DType::i32, words, context.device());
+    copy(on_host, on_device.ref());
+    TensorRef result = c.ref();
+    result.data = static_cast<std::byte*>(on_device.ref().data) + c.place(0, 0, 0);
+    result.device = context.device();
     try {
-      gemm(context, a.ref(), b.ref(), c.ref(), options, {rung});
+      gemm(context, a.ref(), b.ref(), result, options, {rung});
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::unsupported) << error.what();
       continue;
     }
+    copy(on_device.ref(), on_host);
     ++taken[rung];
     int wrong = 0;
     for (std::int64_t i = 0; i < test.batch; ++i) {

@@ -67,7 +67,8 @@ inline Work facts_of(const AttentionBackward::Args& args, const TwoPasses& passe
                         static_cast<double>(ceil_div(args.typical_keys(), passes.keys));
   const bool has_queries = query_rows(args) > 0;
   return {.operations = blocks * tiles * passes.keys * passes.queries * passes.operations,
-          .launches = (has_queries ? 2 : 0) + (key_rows(args) > 0 ? 1 : 0),
+          .launches = (has_queries ? 2 : 0) + (key_rows(args) > 0 ? 1 : 0) +
+                      (args.has_sink_gradient() ? 1 : 0),
           .blocks = blocks,
           .resident = passes.resident,
           .rounds = passes.rounds * tiles,
