@@ -170,7 +170,8 @@ void expect_packed_as_separate(Context& context, bool causal) {
   for (const auto pick : packed.picks(context, with_offsets)) {
     const std::vector<double> results = packed.run(context, pick, with_offsets);
     std::vector<double> expected(results.size(), nan);
-    // The public call may choose other rungs for smaller calls.
+    // The public call may choose other rungs for smaller calls, and rungs of GPUs that take the
+    // packed call may refuse the larger ones of these.
     const bool is_exact = context.backend() == Backend::cpu && !pick.empty();
     for (std::size_t b = 0; b < 4; ++b) {
       const std::int64_t first = query_offsets[b];
@@ -187,7 +188,7 @@ void expect_packed_as_separate(Context& context, bool causal) {
       std::vector<T> o(static_cast<std::size_t>(q.shape.product()));
       std::vector<Accumulator<T>> lse(o.size() / 64);
       options.lse = tensor(lse, {1, 4, queries});
-      attention(context, q, k, v, tensor(o, q.shape), options, {pick});
+      attention(context, q, k, v, tensor(o, q.shape), options, {is_exact ? pick : ""});
       for (std::int64_t row = 0; row < 4 * queries; ++row) {
         const std::int64_t to = row / queries * 79 + first + row % queries;
         for (std::int64_t c = 0; c < 64; ++c) {
