@@ -102,7 +102,6 @@ void check_attention(rung_context* context) {
                     tsinks = tensor_of(sinks, RUNG_F32, 1, heads_shape);
   const rung_tensor tbias = tensor_of(bias, RUNG_F32, 4, bias_shape);
   const score_rule rule = {2, slopes, bias, sinks};
-  options.rung = "materialized"; /* supports all options on every backend */
   options.soft_cap = 2;
   options.slopes = &tslopes;
   options.bias = &tbias;
@@ -142,7 +141,6 @@ void check_attention(rung_context* context) {
   expect(q, k, v, 0.5, NULL, all, 2, expected, expected_lse);
   SAME(o, expected, HEADS * QUERIES * VALUES, 1e-5);
   options.page_table = options.key_lengths = NULL;
-  options.rung = NULL;
   options.lse = NULL;
 
   options.soft_cap = -3;
