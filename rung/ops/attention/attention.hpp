@@ -21,9 +21,9 @@
 // Packed   query_offsets (B + 1): q is 1 x H x T x D and o and lse alike; the queries of batch
 //          element b are rows query_offsets[b] to query_offsets[b + 1] - 1, and Sq is their number.
 //          key_offsets (B + 1): the same for k and v, 1 x Hk x Tk x D; L is the number of rows.
-//          Offsets are clamped to [0, T]; a batch element whose end is not after its start has no
-//          rows. Rows of different batch elements must not overlap. Rows of o and lse that belong
-//          to no batch element are not written. Without bias; key_offsets without key_lengths.
+//          Offsets are clamped to [0, T] and must not decrease: otherwise rows of o and lse may be
+//          left out. Rows of o and lse that belong to no batch element are not written. Without
+//          bias; key_offsets without key_lengths.
 // Pages    page_table (B x P): k is N x Hk x page x D, v alike: N pages of `page` keys each. Key j
 //          of batch element b is row j % page of page page_table[b, j / page]; Sk is P page. Pages
 //          may be shared and in any order. Entries of pages that hold no key of a batch element

@@ -17,7 +17,6 @@
 #include "rung/device/collectives.hpp"
 #include "rung/ops/attention/cuda/detail/facts.hpp"
 #include "rung/ops/attention/cuda/detail/heads.hpp"
-#include "rung/ops/attention/cuda/detail/query_slots.hpp"
 
 namespace rung {
 namespace {
@@ -51,20 +50,21 @@ struct Item {
   std::int64_t b, h, first_query, queries, first_column;
 };
 template <class T>
-__device__ __forceinline__ Item item_at(const Heads<T>& p, std::int64_t at, std::int64_t slots) {
+__device__ __forceinline__ Item item_at(const Heads<T>& p, std::int64_t at,
+                                        std::int64_t head_tiles) {
   const std::int64_t pieces = ceil_div(p.value_width(), piece);
-  const std::int64_t slot = at % slots;
-  at /= slots;
+  const std::int64_t number = at % head_tiles;
+  at /= head_tiles;
   const std::int64_t column = at % pieces * piece;
   at /= pieces;
   // Start with the last queries, which see the most keys.
   if (p.query_offsets.data == nullptr) {
-    return {at / p.heads(), at % p.heads(), (slots - 1 - slot) * rows, p.queries(), column};
+    return {at / p.heads(), at % p.heads(), (head_tiles - 1 - number) * rows, p.queries(), column};
   }
-  const QueryTile tile = packed_tile_at(p, slot, rows);
-  if (tile.b == p.batch()) return {};
-  return {tile.b, at, std::int64_t{tile.tiles - 1 - tile.tile} * rows, p.query_rows(tile.b).count,
-          column};
+  const RowTileAt tile = row_tile_at(p.query_offsets, p.queries(), rows, head_tiles - 1 - number);
+  const std::int64_t count = p.query_rows(tile.element).count;
+  if (tile.first >= count) return {};
+  return {tile.element, at, tile.first, count, column};
 }
 
 template <class Sum>
@@ -206,7 +206,7 @@ __device__ __forceinline__ void multiply_values(const Heads<T>& p, const Item& i
 
 template <class T>
 __global__ void __launch_bounds__(threads)
-    attention_warp_tiled(Heads<T> p, std::int64_t slots, std::int64_t items) {
+    attention_warp_tiled(Heads<T> p, std::int64_t head_tiles, std::int64_t items) {
   using Sum = Accumulator<T>;
   Tiles<T>& tiles = shared<Tiles<T>>();
   const int thread = static_cast<int>(threadIdx.x);
@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(threads)
   const bool plain = p.rule.is_plain();
   const Sum scale = plain ? p.rule.scale : Sum(1);
   for (std::int64_t at = blockIdx.x; at < items; at += gridDim.x) {
-    const Item item = item_at(p, at, slots);
+    const Item item = item_at(p, at, head_tiles);
     if (item.queries == 0) continue;
     const std::int64_t end = smaller(item.first_query + rows, item.queries);
     const auto mask = p.mask(item.b);
@@ -311,16 +311,16 @@ Work work(const Attention::Args& args, const Context&) {
 
 void run(const Attention::Args& args, Context& context) {
   constexpr std::int64_t max_blocks = 0x7fffffff;
-  // Slots of queries of one head: of one batch element, or packed of all.
+  // Tiles of queries of one head: of one batch element, or of all if they are packed.
   const bool packed = args.has_query_offsets();
-  const std::int64_t slots =
-      packed ? query_slots(args, rows) : ceil_div(args.queries(), std::int64_t{rows});
+  const std::int64_t head_tiles =
+      packed ? query_tiles(args, rows) : ceil_div(args.queries(), std::int64_t{rows});
   const std::int64_t items =
-      slots * ceil_div(args.value_width(), piece) * args.heads() * (packed ? 1 : args.batch());
+      head_tiles * ceil_div(args.value_width(), piece) * args.heads() * (packed ? 1 : args.batch());
   visit<float, double, f16, bf16>(args.q.dtype, [&]<class T>() {
     launch(context,
            {.grid = smaller(items, max_blocks), .block = threads, .shared_bytes = sizeof(Tiles<T>)},
-           attention_warp_tiled<T>, attention_heads<T>(args), slots, items);
+           attention_warp_tiled<T>, attention_heads<T>(args), head_tiles, items);
   });
 }
 

@@ -11,6 +11,7 @@
 #include "rung/core/operator.hpp"
 #include "rung/ops/attention/op/attention.hpp"
 #include "rung/ops/attention/shared/mask.hpp"
+#include "rung/ops/attention/shared/packed_rows.hpp"
 
 namespace rung::attention_cuda {
 
@@ -34,9 +35,8 @@ inline Work tile_work(double blocks, int rows, int keys, double tiles, std::int6
 
 /// Returns the number of tiles of `rows` queries of one head over all batch elements; with packed
 /// queries an upper bound, because the host does not know their offsets.
-inline std::int64_t query_slots(const Attention::Args& args, std::int64_t rows) {
-  const std::int64_t tiles = ceil_div(args.queries(), rows);
-  return args.has_query_offsets() ? tiles + args.batch() : tiles * args.batch();
+inline std::int64_t query_tiles(const Attention::Args& args, std::int64_t rows) {
+  return count_row_tiles(args.has_query_offsets(), args.batch(), args.queries(), rows);
 }
 
 /// Returns the work of blocks that each own a tile of queries of one head. The queries of a tile
@@ -44,7 +44,7 @@ inline std::int64_t query_slots(const Attention::Args& args, std::int64_t rows) 
 /// with a window, which moves with the query.
 inline Work query_work(const Attention::Args& args, int rows, int keys, int width, int resident) {
   const auto queries = static_cast<double>(args.typical_queries());
-  const auto blocks = static_cast<double>(args.heads() * query_slots(args, rows));
+  const auto blocks = static_cast<double>(args.heads() * query_tiles(args, rows));
   const double seen =
       std::min(args.visible_pairs() / queries + (args.options.window > 0 ? rows : rows / 2),
                static_cast<double>(args.most_keys(rows)));

@@ -9,7 +9,6 @@
 #include "rung/core/integer.hpp"
 #include "rung/ops/attention/cuda/detail/facts.hpp"
 #include "rung/ops/attention/cuda/detail/heads.hpp"
-#include "rung/ops/attention/cuda/detail/query_slots.hpp"
 
 namespace rung::attention_cuda::inline RUNG_TARGET {
 
@@ -28,7 +27,7 @@ struct BlockQueries {
 /// Order of the query tiles. Heads are grouped in sections whose keys and values stay in L2; within
 /// a section the last queries, which see the most keys under a causal mask, come first.
 struct QueryOrder {
-  int tiles;    // per head; slots (query_slots.hpp) of packed queries
+  int tiles;    // per head; of packed queries count_row_tiles() over all batch elements
   int heads;    // in the whole batch; of one batch element if queries are packed
   int section;  // heads per section
 
@@ -94,12 +93,13 @@ struct QueryJob {
       work.head = head % query_heads;
       work.queries = static_cast<int>(heads.queries());
     } else {
-      const QueryTile packed = packed_tile_at(heads, tile, Rows);
-      if (packed.b == heads.batch()) return work;
-      work.first = (packed.tiles - 1 - packed.tile) * Rows;
-      work.batch = static_cast<int>(packed.b);
+      const RowTileAt packed = row_tile_at(heads.query_offsets, heads.queries(), Rows, tile);
+      const std::int64_t count = heads.query_rows(packed.element).count;
+      if (packed.first >= count) return work;
+      work.first = static_cast<int>(packed.first);
+      work.batch = static_cast<int>(packed.element);
       work.head = head;
-      work.queries = static_cast<int>(heads.query_rows(packed.b).count);
+      work.queries = static_cast<int>(count);
     }
     if constexpr (Packed) {
       work.length = static_cast<int>(heads.key_rows(work.batch).count);
@@ -140,7 +140,7 @@ inline Support require_tensor_cores(const Attention::Args& args, int rows) {
     return unsupported("more than 2^30 queries or keys");
   }
   const double blocks =
-      static_cast<double>(query_slots(args, rows)) * static_cast<double>(args.heads());
+      static_cast<double>(query_tiles(args, rows)) * static_cast<double>(args.heads());
   return blocks <= static_cast<double>(max_tensor_size) ? supported
                                                         : unsupported("more than 2^30 blocks");
 }
@@ -153,7 +153,7 @@ QueryJob<T> query_job(const Attention::Args& args, const Context& context, int r
   const double cache = static_cast<double>(context.info().l2_bytes) / 2;
   const double shared_heads = larger(1.0, smaller(cache / larger(1.0, head_bytes), 0x1p20));
   const bool packed = args.has_query_offsets();
-  const std::int64_t tiles = packed ? query_slots(args, rows) : ceil_div(args.queries(), rows);
+  const std::int64_t tiles = packed ? query_tiles(args, rows) : ceil_div(args.queries(), rows);
   const std::int64_t heads = (packed ? 1 : args.batch()) * args.heads();
   const std::int64_t section = static_cast<std::int64_t>(shared_heads) * args.group();
   const bool ruled = !args.has_plain_scores();
