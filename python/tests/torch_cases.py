@@ -55,7 +55,8 @@ def _capped(q, k, v, sinks):
     """Attention with a soft cap of 1.5, ALiBi slopes and sinks: a score without a value."""
     behind = (torch.arange(k.shape[2], device=q.device) - torch.arange(q.shape[2], device=q.device)[:, None]
               - (k.shape[2] - q.shape[2])).abs()
-    scores = 1.5 * torch.tanh(q @ k.transpose(2, 3) / q.shape[3] ** 0.5 / 1.5) - _slopes(q)[:, None, None] * behind
+    scores = 1.5 * torch.tanh(q @ k.transpose(2, 3) / q.shape[3] ** 0.5 / 1.5)
+    scores = scores - _slopes(q).to(q.dtype)[:, None, None] * behind
     scores = torch.cat([scores, sinks[None, :, None, None].expand(*scores.shape[:3], 1)], 3)
     return torch.softmax(scores, 3)[..., :-1] @ v
 
@@ -73,7 +74,7 @@ def _packed(attend, q, k, v):
 def _offsets(q):
     """Returns 0, 2 and the number of rows; made as labels() are."""
     row = torch.arange(3, dtype=torch.int32, device=q.device)
-    return 2 * row + (row == 2) * (q.shape[2] - 4)
+    return (2 * row + (row == 2) * (q.shape[2] - 4)).int()
 
 
 def _mask(q, k):

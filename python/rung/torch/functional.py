@@ -234,7 +234,8 @@ def attention(q, k, v, *, causal=False, window=None, scale=None, soft_cap=None, 
               key_offsets=None, page_table=None, slopes=None, bias=None, sinks=None):
     """softmax(scale q k^T) v for every head; arguments as of rung.attention(), whose lse is not returned.
 
-    q, k, v and sinks have gradients, slopes and bias do not; with page_table none has.
+    slopes, bias and sinks of other types are converted to float32, for float64 to float64. q, k, v and sinks have
+    gradients, slopes and bias do not; with page_table none has.
 
     >>> import torch, rung.torch
     >>> rung.torch.attention(torch.zeros(1, 1, 1, 4), torch.zeros(1, 1, 2, 4), torch.tensor([[[[1.0], [3.0]]]]))
@@ -243,6 +244,8 @@ def attention(q, k, v, *, causal=False, window=None, scale=None, soft_cap=None, 
     if _needs_gradient(slopes, bias) or (page_table is not None and _needs_gradient(q, k, v, sinks)):
         raise Error("attention: slopes, bias or a mask requires a gradient, or an argument does with page_table; "
                     "accepted with gradients: those of q, k, v and sinks, without pages")
+    numbers = torch.float64 if q.dtype == torch.float64 else torch.float32
+    slopes, bias, sinks = (None if each is None else each.to(numbers) for each in (slopes, bias, sinks))
     return _products.attention(q, k, v, causal, scale, key_lengths, 0 if window is None else window,
                                _needs_gradient(q, k, v, sinks), soft_cap, query_offsets, key_offsets, page_table,
                                slopes, bias, sinks)[0]
@@ -251,9 +254,13 @@ def attention(q, k, v, *, causal=False, window=None, scale=None, soft_cap=None, 
 def _bias_of_mask(name, mask, query, key):
     """Returns the bias of an attn_mask: -infinity where a boolean one is False. Broadcast axes keep strides of 0."""
     shape = (*query.shape[:-1], key.shape[-2])
-    if mask.dim() > 4 or len(shape) != 4:
-        raise Error(f"{name}: attn_mask has {mask.dim()} axes; accepted: up to the 3 or 4 of query")
+    if len(shape) != 4:
+        raise Error(f"{name}: query has shape {tuple(query.shape)}; accepted: 3 or 4 axes")
+    if mask.dim() > 4:
+        raise Error(f"{name}: attn_mask has {mask.dim()} axes; accepted: up to 4")
     dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
+    if mask.dtype != torch.bool and not mask.dtype.is_floating_point:
+        raise Error(f"{name}: attn_mask is {mask.dtype}; accepted: bool, and floating-point types")
     if mask.dtype == torch.bool:
         bias = torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(~mask, -math.inf)
     else:

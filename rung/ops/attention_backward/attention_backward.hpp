@@ -12,9 +12,9 @@
 // where g = h / (H / Hk) is the head of k and v that head h uses (dk and dv sum over the H / Hk
 // heads that share it), and c is the derivative of the soft cap, 1 - tanh^2(x / soft_cap) at the
 // scaled product x, 1 without one. Sums run over the pairs (i, j) visible to attention() with the
-// same options: the keys of the batch element, Sk or key_lengths[b] (clamped to [0, Sk]), and under
-// `causal`, with L such keys, j <= i + L - Sq, and j > i + L - Sq - W with a `window` W above 0.
-// Slopes and bias get no gradients.
+// same options: the L keys of the batch element (Lengths and Packed there), and under `causal`
+// j <= i + L - Sq, and j > i + L - Sq - W with a `window` W above 0. Slopes and bias get no
+// gradients.
 //
 // Shapes   q and dq: B x H x Sq x D; k and dk: B x Hk x Sk x D; v and dv: B x Hk x Sk x Dv; o and
 //          dout: B x H x Sq x Dv; lse: B x H x Sq; key_lengths: B. D and Dv are 1 or more. Hk

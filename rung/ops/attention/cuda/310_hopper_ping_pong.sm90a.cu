@@ -283,7 +283,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
 constexpr int min_rows = tuning<128>.rows();
 
 Support supports(const Attention::Args& args, const Context& context) {
-  // The producer, one thread, cannot search packed queries by warp.
+  // The registers of the offsets would spill at a width of 256.
   if (args.is_packed()) return unsupported("query_offsets or key_offsets are given");
   // A rule's registers beside two products in flight would spill.
   if (!args.has_plain_scores()) return unsupported("soft_cap, slopes or bias are given");

@@ -37,6 +37,12 @@ void check_shapes(const Attention::Args& args) {
       reject(op, fmt::format("page_table has shape {}; accepted: {} x P",
                              to_string(options.page_table.shape), args.batch()));
     }
+    const auto keys =
+        static_cast<double>(options.page_table.shape[1]) * static_cast<double>(args.k.shape[2]);
+    if (keys > 0x1p62) {
+      reject(op, fmt::format("page_table has shape {} and k {}; accepted: up to 2^62 keys",
+                             to_string(options.page_table.shape), to_string(args.k.shape)));
+    }
     first = args.k.shape[0];  // pages
   }
   require_shape(op, args.k, "k", {first, args.kv_heads(), args.k.shape[2], args.width()});

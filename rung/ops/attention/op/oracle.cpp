@@ -11,6 +11,7 @@
 #include "rung/core/rounding.hpp"
 #include "rung/harness/inputs.hpp"
 #include "rung/ops/attention/op/attention.hpp"
+#include "rung/ops/attention/shared/arguments.hpp"
 #include "rung/ops/attention/shared/heads.hpp"
 
 namespace rung {
@@ -203,14 +204,7 @@ Cost Attention::cost(const Args& args) {
     written += query_rows * static_cast<double>(size_of(args.options.lse.dtype));
   }
   double read = size * (query_rows * static_cast<double>(args.width()) + key_rows * width);
-  const ConstTensorRef& bias = args.options.bias;
-  if (bias.data != nullptr) {
-    double elements = static_cast<double>(size_of(bias.dtype));  // distinct ones, in bytes
-    for (int axis = 0; axis < bias.rank(); ++axis) {
-      if (bias.strides[axis] != 0) elements *= static_cast<double>(bias.shape[axis]);
-    }
-    read += elements;
-  }
+  read += attention_arguments::distinct_bytes(args.options.bias);
   return {.bytes = read + written,
           .operations = 2 * batch * heads * args.visible_pairs() * width,
           .written = written};
@@ -221,7 +215,7 @@ void Attention::reference(const Args& args, Oracle& oracle) {
     Reference<T> reference(args);
     const std::int64_t heads = args.heads();
     const auto position = [&](std::int64_t batch, std::int64_t row) {
-      return packed_position(reference.heads().query_offsets, batch, row);
+      return packed_position(reference.heads().query_offsets, batch, row, args.queries());
     };
     Oracle::Output& o = oracle.outputs.at(0);
     std::size_t at = 0;

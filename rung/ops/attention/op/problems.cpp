@@ -427,9 +427,12 @@ Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
   }
   if (problem.has("bias")) {
     // One for all batch elements, as masks of programs are; every seventh element hides its key.
-    const ConstTensorRef bias =
-        inputs.input("bias", arithmetic, {heads, queries, keys}, [](std::int64_t index, double u) {
-          return index % 7 == 3 ? -std::numeric_limits<double>::infinity() : 4 * u - 2;
+    const ConstTensorRef bias = inputs.input(
+        "bias", arithmetic, {heads, queries, keys}, [keys](std::int64_t index, double u) {
+          if (index % 7 == 3) return -std::numeric_limits<double>::infinity();
+          // As programs pad: the last third of the keys of every other query.
+          const bool pads = index / keys % 2 == 1 && index % keys >= keys - keys / 3;
+          return pads ? -1e9 : 4 * u - 2;
         });
     options.bias =
         ConstTensorRef(bias.data, bias.dtype, {batch, heads, queries, keys},

@@ -64,7 +64,10 @@ std::int64_t check_packing(std::string_view op, const ConstTensorRef& q, const C
   if (is_given(options.key_lengths)) {
     reject(op, "key_lengths are given; accepted with key_offsets: none");
   }
-  require_shape(op, options.key_offsets, "key_offsets", {batch + 1});
+  if (options.key_offsets.shape[0] != batch + 1) {
+    reject(op, fmt::format("key_offsets has {} numbers; accepted: {}, one more than batch elements",
+                           options.key_offsets.shape[0], batch + 1));
+  }
   return 1;
 }
 
@@ -74,6 +77,16 @@ inline void check_optional(std::string_view op, const ConstTensorRef& tensor, st
   if (!is_given(tensor)) return;
   require_shape(op, tensor, name, accepted);
   require_dtype(op, tensor, name, {dtype});
+}
+
+/// Returns the bytes of a tensor's elements, those of axes that repeat once; 0 if there is none.
+inline double distinct_bytes(const ConstTensorRef& tensor) {
+  if (tensor.data == nullptr) return 0;
+  auto bytes = static_cast<double>(size_of(tensor.dtype));
+  for (int axis = 0; axis < tensor.rank(); ++axis) {
+    if (tensor.strides[axis] != 0) bytes *= static_cast<double>(tensor.shape[axis]);
+  }
+  return bytes;
 }
 
 /// Returns the type of lse, slopes, bias and sinks.

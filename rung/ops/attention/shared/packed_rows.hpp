@@ -60,13 +60,15 @@ struct PackedPosition {
   std::int64_t element, row;
 };
 
-/// Returns the position of a row, at index `batch` of the first axis; there is a batch element.
+/// Returns the position of one of `total` rows, at index `batch` of the first axis; there is a batch
+/// element.
 RUNG_HD RUNG_ALWAYS_INLINE inline PackedPosition packed_position(
-    const View<const std::int32_t, 1>& offsets, std::int64_t batch, std::int64_t row) {
+    const View<const std::int32_t, 1>& offsets, std::int64_t batch, std::int64_t row,
+    std::int64_t total) {
   if (offsets.data == nullptr) return {batch, row};
-  const std::int64_t element =
-      element_from(offsets, row, [&](std::int64_t b) { return std::int64_t{offsets(b)}; });
-  return {element, row - offsets(element)};
+  const auto start = [&](std::int64_t b) { return packed_rows(offsets, b, total).first; };
+  const std::int64_t element = element_from(offsets, row, start);
+  return {element, row - start(element)};
 }
 
 /// A tile of rows of a batch element, which starts at row `first`.
@@ -97,7 +99,8 @@ RUNG_HD RUNG_ALWAYS_INLINE inline RowTileAt row_tile_at(const View<const std::in
     return packed_rows(offsets, b, total).first / rows + b;
   };
   const std::int64_t element = element_from(offsets, number, start);
-  return {element, (number - start(element)) * rows};
+  const std::int64_t tile = number - start(element);
+  return {element, tile < 0 ? total : tile * rows};  // rows before the first element have none
 }
 
 }  // namespace rung

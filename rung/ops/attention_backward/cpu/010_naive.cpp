@@ -78,11 +78,13 @@ void run(const AttentionBackward::Args& args, Context& context) {
     const NaiveSums<Sum> sums{memory, memory + p.keys() * p.width(), memory + of_keys};
     for (std::int64_t b = 0; b < p.batch(); ++b) {
       for (std::int64_t g = 0; g < p.kv_heads(); ++g) {
-        std::fill_n(memory, of_keys, Sum{0});
+        const std::int64_t keys = p.key_rows(b).count;
+        std::fill_n(sums.dk, keys * p.width(), Sum{0});
+        std::fill_n(sums.dv, keys * p.value_width(), Sum{0});
         for (std::int64_t h = g * p.group; h < (g + 1) * p.group; ++h) add_head(p, b, h, sums);
         const auto dk = p.of_keys(p.dk, b).at(g);
         const auto dv = p.of_keys(p.dv, b).at(g);
-        for (std::int64_t j = 0; j < p.key_rows(b).count; ++j) {
+        for (std::int64_t j = 0; j < keys; ++j) {
           for (std::int64_t d = 0; d < p.width(); ++d) {
             dk(j, d) = static_cast<T>(p.rule.scale * sums.dk[j * p.width() + d]);
           }

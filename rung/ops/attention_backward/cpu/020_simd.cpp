@@ -218,14 +218,16 @@ void differentiate(const AttentionBackward::Args& args, const KeyRange& range, v
   const auto dv = call.of_keys(call.dv, range.b).at(range.g);
   const std::int64_t last_key = std::min(range.last_key, call.key_rows(range.b).count);
   Sum* const dq = range.partial_dq == nullptr ? s.dq : static_cast<Sum*>(range.partial_dq);
-  std::fill_n(dq, group_rows * s.pitch, Sum{0});
-  for (std::int64_t row = 0; row < group_rows; ++row) {
-    const std::int64_t h = range.g * call.group + row / call.queries();
-    const std::int64_t i = row % call.queries();
-    const bool sees =
-        i < mask.queries && mask.end_key(i) > range.first_key && mask.first_key(i) < last_key;
-    s.lse[row] = sees ? log2_e<Sum> * finite_or_infinite_lse(call, range.b, h, i) : Sum{0};
-    s.row_sum[row] = sees ? row_sum(call, range.b, h, i) : Sum{0};
+  for (std::int64_t head = 0; head < call.group; ++head) {
+    const std::int64_t h = range.g * call.group + head;
+    const std::int64_t first_row = head * call.queries();
+    std::fill_n(dq + first_row * s.pitch, mask.queries * s.pitch, Sum{0});
+    for (std::int64_t i = 0; i < mask.queries; ++i) {
+      const bool sees = mask.end_key(i) > range.first_key && mask.first_key(i) < last_key;
+      s.lse[first_row + i] =
+          sees ? log2_e<Sum> * finite_or_infinite_lse(call, range.b, h, i) : Sum{0};
+      s.row_sum[first_row + i] = sees ? row_sum(call, range.b, h, i) : Sum{0};
+    }
   }
 
   // Keys before the first query's window have no gradient and may hold NaN.

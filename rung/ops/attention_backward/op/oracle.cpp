@@ -8,6 +8,7 @@
 
 #include "rung/core/rounding.hpp"
 #include "rung/harness/inputs.hpp"
+#include "rung/ops/attention/shared/arguments.hpp"
 #include "rung/ops/attention_backward/shared/gradients.hpp"
 
 namespace rung {
@@ -47,10 +48,10 @@ class GradientReference {
 
   /// Positions of rows of a tensor in its batch elements.
   [[nodiscard]] PackedPosition query_at(std::int64_t batch, std::int64_t row) const {
-    return packed_position(call_.query_offsets, batch, row);
+    return packed_position(call_.query_offsets, batch, row, call_.queries());
   }
   [[nodiscard]] PackedPosition key_at(std::int64_t batch, std::int64_t row) const {
-    return packed_position(call_.key_offsets, batch, row);
+    return packed_position(call_.key_offsets, batch, row, call_.keys());
   }
 
   void query_row(std::int64_t b, std::int64_t h, std::int64_t i, double* value, double* bound) {
@@ -271,12 +272,13 @@ Cost AttentionBackward::cost(const Args& args) {
       static_cast<double>(smaller(args.typical_keys(), args.most_keys(args.queries())));
   const double read = query_rows * (width + 2 * value_width) + read_keys * (width + value_width);
   const double written = (query_rows * width + key_rows * (width + value_width)) * size;
-  return {
-      .bytes = read * size + query_rows * static_cast<double>(size_of(args.lse.dtype)) + written,
-      // Products: q k^T, dout v^T, p^T dout, ds k and ds^T q.
-      .operations = 2 * batch * static_cast<double>(args.heads()) * args.visible_pairs() *
-                    (3 * width + 2 * value_width),
-      .written = written};
+  const double bias = attention_arguments::distinct_bytes(args.options.bias);
+  return {.bytes = read * size + query_rows * static_cast<double>(size_of(args.lse.dtype)) + bias +
+                   written,
+          // Products: q k^T, dout v^T, p^T dout, ds k and ds^T q.
+          .operations = 2 * batch * static_cast<double>(args.heads()) * args.visible_pairs() *
+                        (3 * width + 2 * value_width),
+          .written = written};
 }
 
 void AttentionBackward::reference(const Args& args, Oracle& oracle) {

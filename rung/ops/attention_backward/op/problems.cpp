@@ -416,13 +416,16 @@ AttentionBackward::Call AttentionBackward::make(const Problem& problem, Inputs& 
   }
   if (problem.has("bias")) {
     // Every seventh element hides its key.
-    options.bias =
-        for_batch(inputs.input("bias", arithmetic, {shape.heads, shape.queries, shape.keys},
-                               [](std::int64_t index, double uniform) {
-                                 return index % 7 == 3 ? -std::numeric_limits<double>::infinity()
-                                                       : 4 * uniform - 2;
-                               }),
-                  shape.batch);
+    const std::int64_t keys = shape.keys;
+    options.bias = for_batch(
+        inputs.input("bias", arithmetic, {shape.heads, shape.queries, shape.keys},
+                     [keys](std::int64_t index, double uniform) {
+                       if (index % 7 == 3) return -std::numeric_limits<double>::infinity();
+                       // As programs pad: the last third of the keys of every other query.
+                       const bool pads = index / keys % 2 == 1 && index % keys >= keys - keys / 3;
+                       return pads ? -1e9 : 4 * uniform - 2;
+                     }),
+        shape.batch);
   }
   options.soft_cap = problem.number("cap", 0);
   options.scale = problem.number("scale", 0);

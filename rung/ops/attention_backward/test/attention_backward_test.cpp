@@ -87,6 +87,9 @@ struct OwnedCall {
     for (auto* const gradient : {&dq, &dk, &dv}) {
       std::fill(gradient->begin(), gradient->end(), T(nan));
     }
+    differentiate(context, pick);
+  }
+  void differentiate(Context& context, Pick pick) {
     const AttentionBackward::Call c = call();
     attention_backward(context, c.q, c.k, c.v, c.o, c.lse, c.dout, c.dq, c.dk, c.dv, options, pick);
   }
@@ -177,11 +180,15 @@ TEST_P(AttentionBackwardOn, IsTheDerivativeWithEveryRuleOfTheScores) {
 // The gradients of packed batch elements are those of separate calls.
 TEST_P(AttentionBackwardOn, PackedRowsAreSeparateCalls) {
   constexpr std::int64_t counts[] = {70, 0, 33, 1};
-  constexpr std::int64_t rows = 104;
+  constexpr std::int64_t before = 200;  // rows that belong to no batch element, more than a tile
+  constexpr std::int64_t rows = before + 104;
   OwnedCall<float> packed({.queries = rows, .keys = rows, .width = 16, .value_width = 16}, true);
-  std::vector<std::int32_t> offsets{0, 70, 70, 103, 104};
+  std::vector<std::int32_t> offsets{before, before + 70, before + 70, before + 103, rows};
   for (const auto pick : picks(packed)) {
-    std::int64_t first = 0;
+    for (auto* const gradient : {&packed.dq, &packed.dk, &packed.dv}) {
+      std::fill(gradient->begin(), gradient->end(), 7.0F);  // what must stay
+    }
+    std::int64_t first = before;
     for (const std::int64_t count : counts) {
       OwnedCall<float> alone({.queries = count, .keys = count, .width = 16, .value_width = 16},
                              true);
@@ -211,7 +218,10 @@ TEST_P(AttentionBackwardOn, PackedRowsAreSeparateCalls) {
     }
     const auto dq = packed.dq, dk = packed.dk, dv = packed.dv;
     packed.options.query_offsets = packed.options.key_offsets = tensor(offsets, {5});
-    packed.run(context, {pick});
+    for (auto* const gradient : {&packed.dq, &packed.dk, &packed.dv}) {
+      std::fill(gradient->begin(), gradient->end(), 7.0F);
+    }
+    packed.differentiate(context, {pick});
     EXPECT_EQ(packed.dq, dq) << pick;
     EXPECT_EQ(packed.dk, dk) << pick;
     EXPECT_EQ(packed.dv, dv) << pick;

@@ -10,7 +10,7 @@
 
 namespace rung::attention_cuda::inline RUNG_TARGET {
 
-/// Replaces the products of a tile by their scores, for a call whose scores are more than scaled
+/// Replaces the products of a tile by their scores times log2(e), for a call whose scores are more than scaled
 /// products. The lane's first row is `query`, its second row 8 queries below; the tile starts at
 /// key first_key. Scores of queries and keys that do not exist are any numbers.
 template <int Registers, class T>
@@ -52,6 +52,10 @@ __device__ __forceinline__ void apply_rule(float (&scores)[Registers], const Que
       scores[i] += (accumulator_row(i) == 0 ? upper : lower)[key * bias.strides[1]];
     }
   }
+  // Scores as exponents of 2, so that a job's scale is 1 and the softmax subtracts exactly: a bias
+  // may be so large that a rounded product with log2(e) would exceed the maximum.
+#pragma unroll
+  for (int i = 0; i < Registers; ++i) scores[i] *= log2_e<float>;
 }
 
 }  // namespace rung::attention_cuda::inline RUNG_TARGET

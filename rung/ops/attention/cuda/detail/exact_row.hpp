@@ -18,9 +18,10 @@ __device__ __forceinline__ void finish_rows(const QueryJob<T>& job, const BlockQ
   softmax.finish();
   factor[0] = factor[1] = 1;
   if (job.heads.sinks.data != nullptr) {
-    // A score's share of job.scale: log2(e) of it with a rule, else scale times log2(e).
-    const float scale = job.ruled ? 1.0F : job.heads.rule.scale;
-    softmax.add_score(job.heads.sinks(work.head) / scale, job.scale, factor);
+    // In the units of the softmax: with a rule exponents of 2, else products.
+    const float sink = job.heads.sinks(work.head);
+    softmax.add_score(job.ruled ? sink * log2_e<float> : sink / job.heads.rule.scale, job.scale,
+                      factor);
   }
 #pragma unroll
   for (int row = 0; row < 2; ++row) factor[row] *= softmax.reciprocal(row);

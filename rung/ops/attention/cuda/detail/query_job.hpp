@@ -75,8 +75,8 @@ struct QueryJob {
     return tile_key + keys > end_of_first || tile_key < end_of_first + count - 1 - window;
   }
 
-  /// Returns the queries of block `number`. Called by whole warps, unless Packed is false: then
-  /// neither queries nor keys may be packed, and reading their offsets costs no registers.
+  /// Returns the queries of block `number`. If Packed is false, neither queries nor keys may be
+  /// packed, and reading their offsets costs no registers.
   template <int Rows, bool Packed = true>
   [[nodiscard]] __device__ __forceinline__ BlockQueries at(int number) const {
     const int section = number / (order.tiles * order.section);
@@ -161,7 +161,7 @@ QueryJob<T> query_job(const Attention::Args& args, const Context& context, int r
           .order = {.tiles = static_cast<int>(tiles),
                     .heads = static_cast<int>(heads),
                     .section = static_cast<int>(smaller(section, heads))},
-          .scale = static_cast<float>((ruled ? 1 : args.options.scale) * 1.4426950408889634),
+          .scale = ruled ? 1.0F : static_cast<float>(args.options.scale * 1.4426950408889634),
           .window = static_cast<int>(args.options.window > 0 ? args.options.window
                                                              : 2 * max_tensor_size - 1),
           .ruled = ruled};

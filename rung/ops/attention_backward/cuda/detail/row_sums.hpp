@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(32 * rows_per_sum_block)
   const std::int64_t line = row % p.queries();  // of the tensors
   const std::int64_t h = row / p.queries() % p.heads();
   const std::int64_t index = row / p.queries() / p.heads();
-  const auto [b, i] = packed_position(p.query_offsets, index, line);
+  const auto [b, i] = packed_position(p.query_offsets, index, line, p.queries());
   const int lane = lane_of_thread();
   const auto mask = p.mask(b);
   const bool sees = i >= 0 && i < mask.queries && mask.end_key(i) > 0;

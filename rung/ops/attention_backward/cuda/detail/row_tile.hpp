@@ -92,6 +92,9 @@ inline Support require_tensor_cores(const AttentionBackward::Args& args) {
   if (query_rows(args) > max_tensor_size || key_rows(args) > max_tensor_size) {
     return unsupported("more than 2^30 rows of q or k");
   }
+  if (static_cast<double>(args.batch()) * static_cast<double>(args.heads()) > max_tensor_size) {
+    return unsupported("more than 2^30 heads of batch elements");
+  }
   return supported;
 }
 
