@@ -229,16 +229,32 @@ std::vector<DeviceVariable> device_variables(const TokenStream& tokens) {
 
 /// Warns of an assignment to a variable of the device in host code, as nvcc does: on a GPU the
 /// assignment changes a copy that no kernel reads.
+/// Returns whether a name follows a type, `*`, `&` or `>` once in the source: as a variable only.
+bool is_declared_once(const TokenStream& tokens, std::string_view name) {
+  int declarations = 0;
+  for (std::size_t i = 1; i < tokens.size(); ++i) {
+    if (tokens[i].text != name) continue;
+    const Token& before = tokens[i - 1];
+    const bool is_word = before.kind == TokenKind::identifier && !before.is("return") &&
+                         !before.is("else") && !before.is("case") && !before.is("do");
+    if (is_word || before.is("*") || before.is("&") || before.is("&&") || before.is(">")) {
+      ++declarations;
+    }
+  }
+  return declarations == 1;
+}
+
 void check_variables(const TokenStream& tokens, const DeviceFunction& host,
                      const std::vector<DeviceVariable>& variables) {
   for (std::size_t i = host.name + 1; i < host.close; ++i) {
     if (tokens[i].kind != TokenKind::identifier) continue;
+    if (tokens[i].is("__rung_device__")) return;  // a lambda for the device
     const bool known = std::any_of(variables.begin(), variables.end(),
                                    [&](const auto& one) { return one.name == tokens[i].text; });
     if (!known) continue;
     const Token& before = tokens[i - 1];
-    // A local variable of the same name hides it.
-    if (before.kind == TokenKind::identifier || before.is("*") || before.is("&")) return;
+    // Others of its name, a list of variables or a capture may hide it.
+    if (!is_declared_once(tokens, tokens[i].text) || before.is(",") || before.is("[")) return;
     const bool begins = before.is(";") || before.is("{") || before.is("}");
     std::size_t next = i + 1;
     while (next < host.close && tokens[next].is("[")) next = tokens.closing(next) + 1;

@@ -212,6 +212,8 @@ void CopyEngine::complete_stores(Thread& thread, std::uint32_t group, bool read_
       recorder->copied(recorder->agent(store.place), store.to, store.shape.bytes,
                        store.reduce != nullptr ? record::Access::atomic : record::Access::write);
     }
+    // A completed store was made by the asynchronous proxy, and orders the thread's writes for it.
+    if (recorder != nullptr && !read_only) recorder->proxy_fence();
     store.waited = true;
     if (read_only) return false;
     if (store.shape.is_box) {

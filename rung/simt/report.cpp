@@ -49,7 +49,7 @@ std::string what_it_waits_for(const Thread& thread) {
     text +=
         " for parity " + std::to_string(thread.parity) + ", " + what_is_missing(*thread.mbarrier);
   } else if (thread.wait == Wait::none) {
-    text += " in a loop, without a change";
+    text += ", without a change";
   }
   return text;
 }

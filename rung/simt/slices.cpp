@@ -5,8 +5,8 @@
 // also where each thread walks down a column of a matrix, of which the caches hold few lines.
 //
 // Whether slices pay depends on the kernel, so its first unrecorded blocks run on trial with
-// different lengths. Slices change neither what is recorded nor what a program without races
-// computes.
+// different lengths. Slices change neither what is recorded nor what a program computes, except
+// where that depends on the order of its races or atomic operations.
 #include <algorithm>
 #include <chrono>
 

@@ -29,6 +29,7 @@ void Recorder::begin(LaunchRecord& launch) {
   tracer.written = nullptr;
   numbers_.clear();
   told_.clear();
+  thread_copies_.clear();
   guess_places_.clear();
   counts_.clear();
   thread_ = nullptr;

@@ -461,7 +461,7 @@ TEST(AttentionOptions, WrongOptionsAreNamed) {
        {.query_offsets = tensor(n, {3})});
   says("k has shape 2x4x3x8; accepted with key_offsets: 1 on the first axis",
        {.key_offsets = tensor(n, {3})});
-  says("key_offsets is 4", {.key_offsets = tensor(n, {4})}, 1);
+  says("key_offsets has 4 numbers", {.key_offsets = tensor(n, {4})}, 1);
   says("key_lengths are given; accepted with key_offsets: none",
        {.key_lengths = tensor(n, {1}), .key_offsets = tensor(n, {2})}, 1);
   says("page_table is given; accepted with key_offsets: none",

@@ -210,8 +210,11 @@ class GradientReference {
       product_terms += std::abs(term);
     }
     const RowSum& row = row_sum(b, h, i);
+    // A score so far below that p is 0 has no error that counts.
     const Real e =
-        unit_ * (score_terms + s.terms + 8 * std::abs(lse) + 4 * std::abs(score - lse) + 8);
+        std::exp(score - lse) == 0
+            ? 0
+            : unit_ * (score_terms + s.terms + 8 * std::abs(lse) + 4 * std::abs(score - lse) + 8);
     const Real difference = product - row.sum;
     Pair pair;
     pair.p = std::exp(score - lse);

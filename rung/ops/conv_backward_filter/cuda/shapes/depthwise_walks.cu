@@ -54,7 +54,6 @@ __global__ void __launch_bounds__(walk_threads, Kernel* Lanes > 10 ? 2 : 3)
   const ConvAxis& columns = p.g.axis[2];
   const auto height = static_cast<int>(rows.in);
   const auto width = static_cast<unsigned>(columns.in);
-  const auto rows_of_dy = static_cast<unsigned>(rows.out);
   const auto thread = static_cast<int>(threadIdx.x);
   const int slots = ChannelsInnermost ? walk_threads / walks.words : walk_threads;
   const int slot = ChannelsInnermost ? thread / walks.words : thread;
@@ -69,8 +68,7 @@ __global__ void __launch_bounds__(walk_threads, Kernel* Lanes > 10 ? 2 : 3)
   for (std::int64_t i = blockIdx.y * share + slot; exists && i < end; i += slots) {
     std::int64_t image = i;  // the rest of the index, finally the image
     const auto column = static_cast<int>(take_axis(image, walks.columns)) * across_count;
-    // The last columns overlap the ones before, whose dy is taken as zero: columns of dy that do
-    // not exist would spread a NaN of x to taps that do not read it.
+    // The last columns overlap the ones before, whose dy is skipped.
     const int ow = smaller(column, static_cast<int>(columns.out) - across_count);
     const int taken = column - ow;
     const auto first = static_cast<int>(take_axis(image, walks.runs)) * walks.run;
@@ -152,25 +150,28 @@ __global__ void __launch_bounds__(walk_threads, Kernel* Lanes > 10 ? 2 : 3)
       }
       widen(other[0], next_dy);
       load_row(row + 1);
-      // Rows of dy that do not exist are skipped: as zeros, they would spread a NaN of x to taps
-      // that do not read it.
+      // Rows and columns of dy that do not exist, or that another walk has, are skipped: as zeros,
+      // they would make an infinity of x NaN, and spread a NaN to taps that do not read it.
       const auto multiply = [&]<bool AllExist>() {
 #pragma unroll
         for (int a = 0; a < Kernel; ++a) {
-          if (!AllExist && static_cast<unsigned>(first + row - a) >= rows_of_dy) continue;
+          if (!AllExist && static_cast<unsigned>(row - a) >= static_cast<unsigned>(results)) {
+            continue;
+          }
 #pragma unroll
           for (int b = 0; b < Kernel; ++b) {
 #pragma unroll
             for (int l = 0; l < Lanes; ++l) {
 #pragma unroll
               for (int j = 0; j < across_count; ++j) {
+                if (!AllExist && j < taken) continue;
                 sums[a][b][l] += other[a][j][l] * of_row[j + b][l];
               }
             }
           }
         }
       };
-      if (first + row >= Kernel - 1 && static_cast<unsigned>(first + row) < rows_of_dy) {
+      if (row >= Kernel - 1 && row < results && taken == 0) {
         multiply.template operator()<true>();
       } else {
         multiply.template operator()<false>();

@@ -230,8 +230,8 @@ __device__ __forceinline__ void wait_for_row(int stages) {
   }
 }
 
-/// Computes rows of more than `threads` elements, one per block at a time. A warp owns adjacent
-/// columns, `trips` per lane.
+/// Computes rows of more than some * threads elements, one per block at a time. A warp owns
+/// adjacent columns, `trips` per lane.
 template <int kept, class T>
 __global__ void __launch_bounds__(max_threads, 1)
     norm_backward_staged_ring(const __grid_constant__ NormGradientArguments<T> call,

@@ -119,7 +119,7 @@ Support supports(const Softmax::Args& args, const Context&) {
     follow = follow && rows.others.strides[tensor][0] == rows.length;
   }
   if (!follow) return unsupported("rows must follow one another");
-  if (tiny_blocks(args) > 0x7fffffff) return unsupported("2^42 bytes and more");
+  if (tiny_blocks(args) > 0x7fffffff) return unsupported("more than 2^31 - 1 blocks");
   for (const void* const p : {args.x.data, static_cast<const void*>(args.y.data)}) {
     if (reinterpret_cast<std::uintptr_t>(p) % 16 != 0) {
       return unsupported("tensors must begin at multiples of 16 bytes");
