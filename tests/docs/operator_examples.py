@@ -10,9 +10,9 @@ import subprocess
 import sys
 import tempfile
 
-TENSORS = """a b beta bias c counts dgamma dk dout dq dsinks dv dw dx dy edges gamma gradient gradients k labels logits lse m
-mask mean n o of_each_row outputs parameters q residual result rstd sinks slopes sum table targets v velocity w
-weights where x y z""".split()
+TENSORS = """a b beta bias c counts dgamma dk dout dq dsinks dv dw dx dy edges gamma gradient gradients k labels
+logits lse m mask mean n o of_each_row outputs parameters q residual result rstd sinks slopes sum table
+targets v velocity w weights where x y z""".split()
 PROGRAM = """#include <rung/rung.hpp>
 void example(rung::Context& context, int t{tensors}) {{
   static_cast<void>(t);

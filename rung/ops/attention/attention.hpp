@@ -21,9 +21,9 @@
 // Packed   query_offsets (B + 1): q is 1 x H x T x D and o and lse alike; the queries of batch
 //          element b are rows query_offsets[b] to query_offsets[b + 1] - 1, and Sq is their number.
 //          key_offsets (B + 1): the same for k and v, 1 x Hk x Tk x D; L is the number of rows.
-//          Offsets are clamped to [0, T] and must not decrease: otherwise any rows of o and lse may get
-//          any numbers. Rows of o and lse that belong to no batch element are not written. Without
-//          bias; key_offsets without key_lengths.
+//          Offsets are clamped to [0, T] and must not decrease: otherwise any rows of o and lse may
+//          get any numbers. Rows of o and lse that belong to no batch element are not written.
+//          Without bias; key_offsets without key_lengths.
 // Pages    page_table (B x P): k is N x Hk x page x D, v alike: N pages of `page` keys each. Key j
 //          of batch element b is row j % page of page page_table[b, j / page]; Sk is P page, or 0
 //          if N is 0. Pages may be shared and in any order. Entries of pages that hold no key of a
@@ -46,9 +46,9 @@
 //          query that sees its key; an infinity makes it infinite or NaN, and NaN if the score is
 //          -infinity. Values of keys that a query does not see never affect its result. A sink of
 //          -infinity is none; one that is NaN or +infinity gives any numbers.
-// Range    with finite operands: sinks / scale, products, their partial sums, scores and scale q, each times
-//          log2(e), and the number of visible keys times max |v| must be in the range of the
-//          arithmetic. Otherwise o and lse of the query may be any numbers, infinite or NaN.
+// Range    with finite operands: sinks / scale, products, their partial sums, scores and scale q,
+//          each times log2(e), and the number of visible keys times max |v| must be in the range of
+//          the arithmetic. Otherwise o and lse of the query may be any numbers, infinite or NaN.
 // Aliasing o and lse overlap nothing else. Overlap is decided by address ranges, from the lowest to
 //          the highest byte that a tensor touches, so that tensors whose elements interleave are
 //          refused.

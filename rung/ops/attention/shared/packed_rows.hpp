@@ -60,8 +60,8 @@ struct PackedPosition {
   std::int64_t element, row;
 };
 
-/// Returns the position of one of `total` rows, at index `batch` of the first axis; there is a batch
-/// element.
+/// Returns the position of one of `total` rows, at index `batch` of the first axis; there is a
+/// batch element.
 RUNG_HD RUNG_ALWAYS_INLINE inline PackedPosition packed_position(
     const View<const std::int32_t, 1>& offsets, std::int64_t batch, std::int64_t row,
     std::int64_t total) {
