@@ -219,10 +219,10 @@ __device__ __forceinline__ void store_rows(const TensorMap& map, const View<T, 4
   const int thread = thread_here();
   const int lane = thread % 32;
   const int row = thread % hopper_group / 32 * 16;
-  const int first = group_first + row;
-  if (first >= to.shape[2]) return;
   // Lane 8 i + r of a stmatrix supplies the address of row r of its 8 x 8 matrix i: matrices 0 and
   // 1 are stacked vertically, 2 and 3 are to their right.
+  const int first = group_first + row;
+  if (first >= to.shape[2]) return;
 #pragma unroll
   for (int block = 0; block < Width / 16; ++block) {
     std::uint32_t words[4];
