@@ -21,7 +21,8 @@ __device__ void await(const uint64_t* barrier, uint32_t parity) {
       : "memory");
 }
 
-/// Each block: a box of `in`, doubled, to the same place in `out`. Both are swizzled by 128 bytes.
+/// Each block: a box of `in`, doubled, to the same place in `out`, and back to see that it arrived.
+/// Both are swizzled by 128 bytes.
 __global__ void twice(const __grid_constant__ CUtensorMap in,
                       const __grid_constant__ CUtensorMap out, int* sum) {
   __shared__ alignas(1024) float box[high][wide];
@@ -59,6 +60,22 @@ __global__ void twice(const __grid_constant__ CUtensorMap in,
         "r"(local(box)), "r"(x), "r"(y)
         : "memory");
     asm volatile("cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;" ::: "memory");
+    // The store is complete: the same thread may load the box again without a fence.
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(local(&full)),
+                 "r"(high * wide * 4)
+                 : "memory");
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+        "[%0], [%1, {%3, %4}], [%2];" ::"r"(local(box)),
+        "l"(&out), "r"(local(&full)), "r"(x), "r"(y)
+        : "memory");
+  }
+  await(&full, 1);
+  for (int i = t; i < high * wide; i += blockDim.x) {
+    const int row = i / wide, chunk = i % wide / 4;
+    const float one = box[row][4 * (chunk ^ (row % 8)) + i % 4];
+    const bool inside = y + row < rows && x + i % wide < columns;
+    if (inside && one != 2 * ((y + row) * columns + x + i % wide + 1)) atomicAdd(sum, 1);
   }
 }
 
