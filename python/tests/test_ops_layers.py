@@ -246,8 +246,9 @@ def test_attention_of_packed_rows(counts, seed):
     for begin, end in itertools.pairwise(ends):
         rows, keys = slice(begin[0], end[0]), slice(begin[1], end[1])
         expected = rung.attention(q[:, :, rows], k[:, :, keys], v[:, :, keys], causal=True, return_lse=True)
-        np.testing.assert_array_equal(o[:, :, rows], expected[0])
-        np.testing.assert_array_equal(lse[:, :, rows], expected[1])
+        # Calls of other sizes may be computed by other kernels.
+        np.testing.assert_allclose(o[:, :, rows], expected[0], rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(lse[:, :, rows], expected[1], rtol=1e-12, atol=1e-13)
 
 
 def test_attention_of_pages():
