@@ -280,11 +280,10 @@ void advise_race(Finding& race) {
     return;
   }
   if (race.message.find(" copy to ") != std::string::npos) {
-    race.advice =
-        joined({"let the other threads arrive behind line ", std::to_string(race.other_line),
-                " (an mbarrier's arrive, a pipeline's consumer_release()), and wait for "
-                "them before line ",
-                std::to_string(race.line), " starts the copy"});
+    race.advice = joined(
+        {"let the other threads arrive behind line ", std::to_string(race.other_line),
+         " (an mbarrier's arrive, a pipeline's consumer_release()), and wait for them before line ",
+         std::to_string(race.line), " starts the copy"});
     return;
   }
   race.advice = std::string("put ") + barrier + " " + between(pair) +

@@ -59,7 +59,7 @@ void Recorder::copied(const Agent& agent, const void* address, std::size_t bytes
 }
 
 Agent Recorder::start_copy(const Place& place, const CopyRange& from, bool again, bool by_threads) {
-  const bool starts = from.bytes != 0 && !(again && block_->loads.size() != 0);
+  const bool starts = from.bytes != 0 && !(again && !block_->loads.empty());
   if (checking_ && starts) mark_issue();
   Agent started = agent(place);
   if (!checking_) return started;

@@ -70,6 +70,7 @@ struct OptionsCall {
     with_lse.lse = call.options.lse;
     attention(context, call.q, call.k, call.v, call.o, with_lse, {pick});
     std::vector<double> results;
+    results.reserve(o.size() + lse.size());
     for (const T value : o) results.push_back(as_double(value));
     for (const Sum value : lse) results.push_back(static_cast<double>(value));
     return results;
@@ -413,8 +414,10 @@ TEST(AttentionOptionsCpu, PackedAndPagedBitsDependOnNoThread) {
   std::vector<std::int32_t> query_offsets = {0, 1, 1, 130, 150};
   std::vector<std::int32_t> key_offsets = {0, 3000, 3001, 3500, 4000};
   OptionsCall<float> paged({1, 4, 3, 64}, {40, 2, 64, 64});
-  std::vector<std::int32_t> pages;
-  for (std::int32_t page = 0; page < 40; ++page) pages.push_back(page * 7 % 40);
+  std::vector<std::int32_t> pages(40);
+  for (std::size_t page = 0; page < 40; ++page) {
+    pages[page] = static_cast<std::int32_t>(page * 7 % 40);
+  }
   auto sinks = per_head<float>({-1, 0, 1, 2});
   const AttentionOptions options[] = {
       {.causal = true,
