@@ -125,7 +125,7 @@ void Worker::try_release(Block& block, int id) {
   self.place = place;
   from = self.fiber;
   to = next.fiber;
-  // As in next_ready(), for the frames of a kernel too.
+  // Prefetches as next_ready() does, and the frames of a kernel, too.
   if (ready_end_ - ++ready_begin_ > 1) {
     __builtin_prefetch(ready_[(ready_begin_ + 1) & ready_mask_]);
     if (const Fiber* soon = ready_[ready_begin_ & ready_mask_]->fiber) {

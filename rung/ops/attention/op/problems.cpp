@@ -15,7 +15,7 @@
 #include "rung/harness/problem_writer.hpp"
 #include "rung/ops/attention/op/attention.hpp"
 #include "rung/ops/attention/shared/mask.hpp"
-#include "rung/ops/attention/shared/problem_rows.hpp"
+#include "rung/ops/attention/shared/problem_options.hpp"
 
 namespace rung {
 namespace {
@@ -335,7 +335,6 @@ Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
   const bool bshd = problem.has("bshd");
   const bool lengths = problem.has("lengths");
   const bool packed = problem.has("packed");
-  const int shift = keys == queries ? 0 : 1;
   const Pages pages(batch, keys, problem.integer("page", 0, Problem::count));
   const bool extreme = problem.has("special") || problem.has("masked");
   if (packed && (extreme || lengths || pages.size > 0 || problem.has("bias"))) {
@@ -386,95 +385,31 @@ Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
   const std::int64_t query_elements = packed ? 1 : batch;
   const std::int64_t query_rows = packed ? problem_offset(batch, queries, 0) : queries;
   const std::int64_t key_elements = packed ? 1 : pages.size > 0 ? pages.count() : batch;
-  const std::int64_t key_rows = packed           ? problem_offset(batch, keys, shift)
+  const std::int64_t key_rows = packed ? problem_offset(batch, keys, key_shift(queries, keys))
                                 : pages.size > 0 ? pages.size
                                                  : keys;
   call.q = input("q", query_elements, heads, query_rows, width, narrowed, q_maker);
   call.k = input("k", key_elements, kv_heads, key_rows, width, narrowed, k_maker);
   call.v = input("v", key_elements, kv_heads, key_rows, value_width, 1.0, v_maker);
-  const auto numbers = [&](std::string_view tensor, const Extents& shape, auto number) {
-    return inputs.input(tensor, DType::i32, shape, [number](std::int64_t index, double) {
-      return static_cast<double>(number(index));
-    });
-  };
-  if (lengths) {
-    options.key_lengths = numbers(
-        "key_lengths", {batch}, [keys](std::int64_t index) { return stated_length(index, keys); });
-  }
-  // A broadcast would repeat the first number: offsets get a first axis of 1 to repeat.
-  const auto offsets = [&](std::string_view tensor, std::int64_t rows, int by) {
-    const ConstTensorRef line = numbers(tensor, {1, batch + 1}, [rows, by](std::int64_t index) {
-      return problem_offset(index, rows, by);
-    });
-    return ConstTensorRef(line.data, line.dtype, {line.shape[1]}, {line.strides[1]}, line.device);
-  };
-  if (packed) {
-    options.query_offsets = offsets("query_offsets", queries, 0);
-    options.key_offsets = offsets("key_offsets", keys, shift);
-  }
-  if (pages.size > 0) {
-    options.page_table = numbers("page_table", {batch, pages.per_element},
-                                 [pages](std::int64_t index) { return pages.scatter(index); });
-  }
   const DType arithmetic = problem.dtype == DType::f64 ? DType::f64 : DType::f32;
-  if (problem.has("slopes")) {
-    options.slopes = inputs.input("slopes", arithmetic, {heads},
-                                  [](std::int64_t, double uniform) { return uniform / 4; });
-  }
-  if (problem.has("sinks")) {
-    options.sinks = inputs.input("sinks", arithmetic, {heads},
-                                 [](std::int64_t, double uniform) { return 4 * uniform - 2; });
-  }
-  if (problem.has("bias")) {
-    // One for all batch elements, as masks of programs are; every seventh element hides its key.
-    const ConstTensorRef bias = inputs.input(
-        "bias", arithmetic, {heads, queries, keys}, [keys](std::int64_t index, double u) {
-          if (index % 7 == 3) return -std::numeric_limits<double>::infinity();
-          // As programs pad: the last third of the keys of every other query.
-          const bool pads = index / keys % 2 == 1 && index % keys >= keys - keys / 3;
-          return pads ? -1e9 : 4 * u - 2;
-        });
-    options.bias =
-        ConstTensorRef(bias.data, bias.dtype, {batch, heads, queries, keys},
-                       {0, bias.strides[0], bias.strides[1], bias.strides[2]}, bias.device);
+  make_options(problem, {batch, heads, queries, keys, arithmetic}, inputs, options);
+  if (pages.size > 0) {
+    options.page_table = inputs.input(
+        "page_table", DType::i32, {batch, pages.per_element},
+        [pages](std::int64_t index, double) { return static_cast<double>(pages.scatter(index)); });
   }
   call.o = inputs.output("o", problem.dtype, {query_elements, heads, query_rows, value_width});
   if (problem.has("lse")) {
     options.lse = inputs.output("lse", arithmetic, {query_elements, heads, query_rows});
   }
-  options.soft_cap = problem.number("cap", 0);
-  call.options.scale = problem.number("scale", 0);
-  call.options.causal = causal;
-  call.options.window = window;
   return call;
 }
 
 Problem Attention::describe(const Call& call) {
   Args args;
   static_cast<Call&>(args) = call;
-  const AttentionOptions& options = call.options;
-  // As many rows in all, if they are packed.
-  const std::int64_t queries =
-      args.has_query_offsets() ? problem_rows_of(args.batch(), args.queries(), 0) : args.queries();
-  const bool equal = args.has_query_offsets() && args.queries() == args.keys();
-  const std::int64_t keys = !args.has_key_offsets() ? args.keys()
-                            : equal                 ? queries
-                                                    : problem_rows_of(args.batch(), args.keys(), 1);
-  const Extents shape{args.batch(), args.heads(), queries, args.width()};
-  return ProblemWriter(call.q.dtype, shape)
-      .integer("kv", args.kv_heads(), args.heads())
-      .integer("keys", keys, queries)
-      .integer("dv", args.value_width(), args.width())
-      .number("scale", options.scale, 0)
-      .flag("causal", options.causal)
-      .integer("window", options.window, 0)
-      .number("cap", options.soft_cap, 0)
-      .flag("slopes", is_given(options.slopes))
-      .flag("bias", is_given(options.bias))
-      .flag("sinks", is_given(options.sinks))
-      .flag("lse", is_given(options.lse))
-      .flag("lengths", is_given(options.key_lengths))
-      .flag("packed", args.is_packed())
+  return write_options(args)
+      .flag("lse", args.has_lse())
       .integer("page", args.has_pages() ? call.k.shape[2] : 0, 0)
       .flag("bshd", has_heads_inside(call.q) || has_heads_inside(call.k))
       .problem();

@@ -128,32 +128,20 @@ AttentionHeads<T> attention_heads(const Attention::Args& args) {
                           .v = args.v.view<const T, 4>(),
                           .o = args.o.view<T, 4>(),
                           .lse = {},
-                          .key_lengths = {},
-                          .query_offsets = {},
-                          .key_offsets = {},
+                          .key_lengths = numbers_of(options.key_lengths),
+                          .query_offsets = numbers_of(options.query_offsets),
+                          .key_offsets = numbers_of(options.key_offsets),
                           .page_table = {},
                           .sinks = {},
-                          .rule = {.scale = static_cast<Sum>(options.scale),
-                                   .soft_cap = static_cast<Sum>(options.soft_cap),
-                                   .slopes = {},
-                                   .bias = {}},
+                          .rule = score_rule<Sum>(options),
                           .causal = options.causal,
                           .window = options.window,
                           .batch_size = args.batch(),
                           .key_count = args.keys(),
                           .group = static_cast<int>(args.group())};
   if (args.has_lse()) heads.lse = options.lse.view<Sum, 3>();
-  const auto numbers = [](const ConstTensorRef& tensor) {
-    return tensor.data == nullptr ? View<const std::int32_t, 1>{}
-                                  : tensor.view<const std::int32_t, 1>();
-  };
-  heads.key_lengths = numbers(options.key_lengths);
-  heads.query_offsets = numbers(options.query_offsets);
-  heads.key_offsets = numbers(options.key_offsets);
   if (args.has_pages()) heads.page_table = options.page_table.view<const std::int32_t, 2>();
   if (args.has_sinks()) heads.sinks = options.sinks.view<const Sum, 1>();
-  if (options.slopes.data != nullptr) heads.rule.slopes = options.slopes.view<const Sum, 1>();
-  if (options.bias.data != nullptr) heads.rule.bias = options.bias.view<const Sum, 4>();
   return heads;
 }
 

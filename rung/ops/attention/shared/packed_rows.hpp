@@ -7,6 +7,7 @@
 
 #include "rung/core/bounds.hpp"
 #include "rung/core/export.hpp"
+#include "rung/core/tensor_ref.hpp"
 #include "rung/core/view.hpp"
 
 namespace rung {
@@ -101,6 +102,14 @@ RUNG_HD RUNG_ALWAYS_INLINE inline RowTileAt row_tile_at(const View<const std::in
   const std::int64_t element = element_from(offsets, number, start);
   const std::int64_t tile = number - start(element);
   return {element, tile < 0 ? total : tile * rows};  // rows before the first element have none
+}
+
+// --- on the host ---------------------------------------------------------------------------------
+
+/// Returns a view of an optional list of numbers, without data if it is not given.
+inline View<const std::int32_t, 1> numbers_of(const ConstTensorRef& tensor) {
+  return tensor.data == nullptr ? View<const std::int32_t, 1>{}
+                                : tensor.view<const std::int32_t, 1>();
 }
 
 }  // namespace rung

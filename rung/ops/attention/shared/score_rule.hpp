@@ -49,4 +49,18 @@ struct ScoreRule {
   }
 };
 
+// --- on the host ---------------------------------------------------------------------------------
+
+/// Returns the rule of the options of attention() or of its gradient.
+template <class Sum, class Options>
+ScoreRule<Sum> score_rule(const Options& options) {
+  ScoreRule<Sum> rule{.scale = static_cast<Sum>(options.scale),
+                      .soft_cap = static_cast<Sum>(options.soft_cap),
+                      .slopes = {},
+                      .bias = {}};
+  if (options.slopes.data != nullptr) rule.slopes = options.slopes.template view<const Sum, 1>();
+  if (options.bias.data != nullptr) rule.bias = options.bias.template view<const Sum, 4>();
+  return rule;
+}
+
 }  // namespace rung

@@ -18,7 +18,7 @@
 #include "rung/harness/problem_writer.hpp"
 #include "rung/ops/attention/attention.hpp"
 #include "rung/ops/attention/shared/mask.hpp"
-#include "rung/ops/attention/shared/problem_rows.hpp"
+#include "rung/ops/attention/shared/problem_options.hpp"
 #include "rung/ops/attention_backward/op/attention_backward.hpp"
 
 namespace rung {
@@ -52,9 +52,8 @@ struct ProblemShape {
     return packed ? problem_offset(batch, queries, 0) : queries;
   }
   [[nodiscard]] std::int64_t key_rows() const {
-    return packed ? problem_offset(batch, keys, shift()) : keys;
+    return packed ? problem_offset(batch, keys, key_shift(queries, keys)) : keys;
   }
-  [[nodiscard]] int shift() const { return keys == queries ? 0 : 1; }
   [[nodiscard]] KeyMask<std::int64_t> mask(std::int64_t batch_element) const {
     const auto stated = static_cast<std::int32_t>(stated_length(batch_element, keys));
     return {queries, lengths ? key_length(stated, keys) : keys, causal,
@@ -90,15 +89,6 @@ const Inputs::Entry& entry_named(const Inputs& inputs, std::string_view name, st
   reject(AttentionBackward::name, fmt::format("no tensor '{}' was made", name));
 }
 
-/// Returns a bias of heads x queries x keys as one for every batch element.
-ConstTensorRef for_batch(const ConstTensorRef& bias, std::int64_t batch) {
-  return {bias.data,
-          bias.dtype,
-          {batch, bias.shape[0], bias.shape[1], bias.shape[2]},
-          {0, bias.strides[0], bias.strides[1], bias.strides[2]},
-          bias.device};
-}
-
 ForwardResults forward_results(const AttentionBackward::Call& call, const ProblemShape& shape,
                                const Inputs& inputs) {
   const auto host = [&](std::string_view name) {
@@ -131,14 +121,11 @@ ForwardResults forward_results(const AttentionBackward::Call& call, const Proble
     copies.push_back(host(name));
     return ConstTensorRef(copies.back());
   };
-  const auto first_row = [](ConstTensorRef line) {  // offsets are made as 1 x (B + 1)
-    return line.data == nullptr ? line
-                                : ConstTensorRef(line.data, line.dtype, {line.shape[1]},
-                                                 {line.strides[1]}, line.device);
-  };
   options.key_lengths = copy_if(call.options.key_lengths, "key_lengths");
-  options.query_offsets = first_row(copy_if(call.options.query_offsets, "query_offsets"));
-  options.key_offsets = first_row(copy_if(call.options.key_offsets, "key_offsets"));
+  if (shape.packed) {
+    options.query_offsets = as_offsets(copy_if(call.options.query_offsets, "query_offsets"));
+    options.key_offsets = as_offsets(copy_if(call.options.key_offsets, "key_offsets"));
+  }
   options.slopes = copy_if(call.options.slopes, "slopes");
   options.sinks = copy_if(call.options.sinks, "sinks");
   options.bias = copy_if(call.options.bias, "bias");
@@ -387,50 +374,9 @@ AttentionBackward::Call AttentionBackward::make(const Problem& problem, Inputs& 
                  maker_if_special(key_maker(shape.width)));
   call.v = input("v", shape.kv_heads, key_rows, shape.value_width, 1.0,
                  maker_if_special(key_maker(shape.value_width)));
-  if (shape.lengths) {
-    options.key_lengths =
-        inputs.input("key_lengths", DType::i32, {shape.batch}, [=](std::int64_t index, double) {
-          return static_cast<double>(stated_length(index, shape.keys));
-        });
-  }
-  // A broadcast would repeat the first number: offsets get a first axis of 1 to repeat.
-  const auto offsets = [&](std::string_view tensor, std::int64_t rows, int shift) {
-    const ConstTensorRef line =
-        inputs.input(tensor, DType::i32, {1, shape.batch + 1}, [=](std::int64_t index, double) {
-          return static_cast<double>(problem_offset(index, rows, shift));
-        });
-    return ConstTensorRef(line.data, line.dtype, {line.shape[1]}, {line.strides[1]}, line.device);
-  };
-  if (shape.packed) {
-    options.query_offsets = offsets("query_offsets", shape.queries, 0);
-    options.key_offsets = offsets("key_offsets", shape.keys, shape.shift());
-  }
   const DType arithmetic = dtype == DType::f64 ? DType::f64 : DType::f32;
-  if (problem.has("slopes")) {
-    options.slopes = inputs.input("slopes", arithmetic, {shape.heads},
-                                  [](std::int64_t, double uniform) { return uniform / 4; });
-  }
-  if (problem.has("sinks")) {
-    options.sinks = inputs.input("sinks", arithmetic, {shape.heads},
-                                 [](std::int64_t, double uniform) { return 4 * uniform - 2; });
-  }
-  if (problem.has("bias")) {
-    // Every seventh element hides its key.
-    const std::int64_t keys = shape.keys;
-    options.bias = for_batch(
-        inputs.input("bias", arithmetic, {shape.heads, shape.queries, shape.keys},
-                     [keys](std::int64_t index, double uniform) {
-                       if (index % 7 == 3) return -std::numeric_limits<double>::infinity();
-                       // As programs pad: the last third of the keys of every other query.
-                       const bool pads = index / keys % 2 == 1 && index % keys >= keys - keys / 3;
-                       return pads ? -1e9 : 4 * uniform - 2;
-                     }),
-        shape.batch);
-  }
-  options.soft_cap = problem.number("cap", 0);
-  options.scale = problem.number("scale", 0);
-  options.causal = shape.causal;
-  options.window = shape.window;
+  make_options(problem, {shape.batch, shape.heads, shape.queries, shape.keys, arithmetic}, inputs,
+               options);
 
   // o and lse come from attention() unless that takes too long; the gradients are defined for any o
   // and lse.
@@ -477,28 +423,7 @@ AttentionBackward::Call AttentionBackward::make(const Problem& problem, Inputs& 
 Problem AttentionBackward::describe(const Call& call) {
   Args args;
   static_cast<Call&>(args) = call;
-  const AttentionBackwardOptions& options = call.options;
-  // As many rows in all, if they are packed.
-  const std::int64_t queries =
-      args.has_query_offsets() ? problem_rows_of(args.batch(), args.queries(), 0) : args.queries();
-  const bool equal = args.has_query_offsets() && args.queries() == args.keys();
-  const std::int64_t keys = !args.has_key_offsets() ? args.keys()
-                            : equal                 ? queries
-                                                    : problem_rows_of(args.batch(), args.keys(), 1);
-  const Extents shape{args.batch(), args.heads(), queries, args.width()};
-  return ProblemWriter(call.q.dtype, shape)
-      .integer("kv", args.kv_heads(), args.heads())
-      .integer("keys", keys, queries)
-      .integer("dv", args.value_width(), args.width())
-      .number("scale", options.scale, 0)
-      .flag("causal", options.causal)
-      .integer("window", options.window, 0)
-      .number("cap", options.soft_cap, 0)
-      .flag("slopes", is_given(options.slopes))
-      .flag("bias", is_given(options.bias))
-      .flag("sinks", is_given(options.sinks))
-      .flag("lengths", is_given(options.key_lengths))
-      .flag("packed", args.is_packed())
+  return write_options(args)
       .flag("bshd", has_heads_inside(call.q) || has_heads_inside(call.k))
       .problem();
 }

@@ -106,27 +106,15 @@ AttentionGradients<T> attention_gradients(const AttentionBackward::Args& args) {
                                   .dk = args.dk.view<T, 4>(),
                                   .dv = args.dv.view<T, 4>(),
                                   .dsinks = {},
-                                  .key_lengths = {},
-                                  .query_offsets = {},
-                                  .key_offsets = {},
+                                  .key_lengths = numbers_of(options.key_lengths),
+                                  .query_offsets = numbers_of(options.query_offsets),
+                                  .key_offsets = numbers_of(options.key_offsets),
                                   .sinks = {},
-                                  .rule = {.scale = static_cast<Sum>(options.scale),
-                                           .soft_cap = static_cast<Sum>(options.soft_cap),
-                                           .slopes = {},
-                                           .bias = {}},
+                                  .rule = score_rule<Sum>(options),
                                   .causal = options.causal,
                                   .window = options.window,
                                   .batch_size = args.batch(),
                                   .group = static_cast<int>(args.group())};
-  const auto numbers = [](const ConstTensorRef& tensor) {
-    return tensor.data == nullptr ? View<const std::int32_t, 1>{}
-                                  : tensor.view<const std::int32_t, 1>();
-  };
-  gradients.key_lengths = numbers(options.key_lengths);
-  gradients.query_offsets = numbers(options.query_offsets);
-  gradients.key_offsets = numbers(options.key_offsets);
-  if (options.slopes.data != nullptr) gradients.rule.slopes = options.slopes.view<const Sum, 1>();
-  if (options.bias.data != nullptr) gradients.rule.bias = options.bias.view<const Sum, 4>();
   if (args.has_sink_gradient()) {
     gradients.sinks = options.sinks.view<const Sum, 1>();
     gradients.dsinks = options.dsinks.view<Sum, 1>();
