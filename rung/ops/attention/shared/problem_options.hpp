@@ -133,8 +133,8 @@ void make_options(const Problem& problem, const OptionShape& shape, Inputs& inpu
                 shape.batch);
 }
 
-/// Begins the text of a call's problem, with the options that make_options() reads. A packed call is
-/// described by a packed problem of as many rows.
+/// Begins the text of a call's problem, with the options that make_options() reads. A packed call
+/// is described by a packed problem of as many rows.
 template <class Args>
 ProblemWriter write_options(const Args& args) {
   const auto& options = args.options;
