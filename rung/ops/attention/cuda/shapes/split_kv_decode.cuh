@@ -6,15 +6,11 @@
 #pragma once
 
 #include "rung/device/ptx/async_copy.hpp"
-#include "rung/device/ptx/matrix.hpp"
-#include "rung/device/tile/accumulator.hpp"
-#include "rung/ops/attention/cuda/shapes/split_kv.cuh"
+#include "rung/ops/attention/cuda/shapes/split_kv_rows.cuh"
 
 namespace rung::attention_cuda::inline RUNG_TARGET::split_kv {
 
-constexpr int warps = 4;
-constexpr int threads = 32 * warps;
-constexpr int warp_rows = 16;  // of mma.m16n8k16
+constexpr int threads = warp_size * warps;
 
 /// Sizes by padded width of D and Dv. Enough bytes in flight hide the memory latency (4 TB/s times
 /// 1 us are 30 KB per SM): up to three blocks per SM, each with all but one of its stages in
@@ -39,6 +35,17 @@ template <class T, int Width, int Keys>
 struct Stage {
   T k[Keys][Width + 8];
   T v[Keys][Width + 8];
+
+  /// Load fragments of mma, as WarpRows expects them. Rows of K are columns of the product. Rows of
+  /// V are its rows: ldmatrix transposes the matrices.
+  __device__ __forceinline__ void load_k(std::uint32_t (&words)[4], int key, int d) const {
+    const int lane = lane_of_thread();
+    ptx::load_matrix<4>(words, &k[key + lane % 8 + lane / 16 * 8][d * 16 + lane / 8 % 2 * 8]);
+  }
+  __device__ __forceinline__ void load_v(std::uint32_t (&words)[4], int key, int n) const {
+    const int lane = lane_of_thread();
+    ptx::load_matrix<4, true>(words, &v[key + lane % 16][n * 8 + lane / 16 * 8]);
+  }
 };
 
 /// Exchange buffer for warps that share rows.
@@ -171,234 +178,6 @@ class KeyOffsets {
   }
 };
 
-/// Returns a mask of 16 keys with the bits below `end` set.
-__device__ __forceinline__ unsigned bits_before(std::int64_t end) {
-  return (1u << static_cast<int>(clamped(end, std::int64_t{0}, std::int64_t{16}))) - 1;
-}
-
-/// Replaces infinities and NaN in a lane's fragment of V by 0 and sets o to NaN for queries that
-/// see such a key; queries that do not see it must not multiply it even by 0. The fragment holds
-/// keys 2 t, 2 t + 1, 2 t + 8 and 2 t + 9 (t = lane % 4) of column lane / 4. Bit j of `seen` stands
-/// for key j of these 16.
-template <class T>
-__device__ __forceinline__ void hide_unseen(std::uint32_t (&v)[2], const unsigned (&seen)[2],
-                                            float (&o)[4]) {
-  constexpr std::uint32_t exponent = std::is_same_v<T, f16> ? 0x7c00 : 0x7f80;
-  const int t = lane_of_thread() % 4;
-  unsigned keys = 0;  // those with a non-finite value
-#pragma unroll
-  for (int at = 0; at < 4; ++at) {
-    const std::uint32_t bits = v[at / 2] >> at % 2 * 16 & exponent;
-    if (bits != exponent) continue;
-    v[at / 2] &= at % 2 == 0 ? 0xffff0000u : 0x0000ffffu;
-    keys |= 1u << (2 * t + at / 2 * 8 + at % 2);
-  }
-  keys |= shuffle_xor(keys, 1);
-  keys |= shuffle_xor(keys, 2);
-#pragma unroll
-  for (int column = 0; column < 2; ++column) {
-    const unsigned of_column = shuffle(keys, (2 * t + column) * 4);
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      if ((of_column & seen[r]) != 0) o[2 * r + column] = std::numeric_limits<float>::quiet_NaN();
-    }
-  }
-}
-
-/// 16 rows of q and their running maxima, sums and weighted values. A lane holds rows lane / 4 and
-/// lane / 4 + 8, and columns 2 (lane % 4) and 2 (lane % 4) + 1 of each eight columns of o.
-template <class T, int Width, int RowWarps, bool Plain>
-struct WarpRows {
-  using Tile = DecodeTile<Width, RowWarps, Plain>;
-  using Layout = split_kv::Layout<T, Width, RowWarps, Plain>;
-  std::uint32_t q[Tile::shared_q ? 1 : Width / 16][4];
-  float o[Width / 8][4] = {};
-  float maximum[2] = {no_maximum<float>, no_maximum<float>};
-  float sum[2] = {};  // over this lane's keys
-  // Other than plain kernels have less than 2^31 keys, and no registers to spare.
-  using Index = std::conditional_t<Plain, std::int64_t, int>;
-  Index seen[2];  // end of the keys that each row sees
-
-  __device__ __forceinline__ void load(const Heads<T>& p, std::int64_t b, std::int64_t g,
-                                       const KeyMask<std::int64_t>& mask, std::int64_t first_row,
-                                       std::int64_t rows) {
-    const int lane = lane_of_thread();
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      const std::int64_t at = first_row + lane / 4 + 8 * r;
-      const bool exists = at < rows;
-      const Row<T> row(p, b, g, exists ? at : 0);
-      seen[r] = static_cast<Index>(exists ? mask.end_key(row.i) : 0);
-      if constexpr (!Tile::shared_q) {
-        const T* const from = Plain ? &p.q(b, row.h, row.i, 0) : p.q_of(b).at(row.h).at(row.i).data;
-#pragma unroll
-        for (int d = 0; d < Width / 16; ++d) {
-#pragma unroll
-          for (int half = 0; half < 2; ++half) {
-            std::uint32_t pair = 0;
-#pragma unroll
-            for (int i = 0; i < 2; ++i) {
-              const std::int64_t column = d * 16 + half * 8 + lane % 4 * 2 + i;
-              if (exists && column < p.width()) {
-                pair |= std::uint32_t{from[column * p.q.strides[3]].bits} << 16 * i;
-              }
-            }
-            q[d][2 * half + r] = pair;
-          }
-        }
-      }
-    }
-  }
-
-  /// Returns the fragment of columns [16 d, 16 d + 16) of q; `row` is the warp's first in shared
-  /// memory.
-  __device__ __forceinline__ void load_q(const Layout& layout, int row, int d,
-                                         std::uint32_t (&fragment)[4]) const {
-    if constexpr (Tile::shared_q) {
-      const int lane = lane_of_thread();
-      ptx::load_matrix<4>(fragment, &layout.q.at[row + lane % 16][d * 16 + lane / 16 * 8]);
-    } else {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) fragment[i] = q[d][i];
-    }
-  }
-
-  /// Adds keys [from, from + 16 Steps) of a stage; key `from` has index `j` in the batch element.
-  /// `factor` scales scores to exponents of 2. `Masked`: some rows do not see all of these keys: a
-  /// row sees the last `window` keys before its `seen`. `row` is the first of these rows in the
-  /// tile, `b` the batch element.
-  template <int Steps, bool Masked>
-  __device__ __forceinline__ void add_keys(const Heads<T>& p, const Layout& layout, int at_stage,
-                                           int from, int row, std::int64_t b, Index j, float factor,
-                                           Index window) {
-    const auto& stage = layout.stages[at_stage];
-    const int lane = lane_of_thread();
-    float scores[2 * Steps][4] = {};
-    // Rows of K are columns of the product: load two matrices of 8 keys for each of two groups of 8
-    // elements.
-    const T* const k = &stage.k[from + lane % 8 + lane / 16 * 8][lane / 8 % 2 * 8];
-#pragma unroll
-    for (int d = 0; d < Width / 16; ++d) {
-      std::uint32_t fragment[4];
-      load_q(layout, row, d, fragment);
-#pragma unroll
-      for (int step = 0; step < Steps; ++step) {
-        std::uint32_t words[4];
-        ptx::load_matrix<4>(words, k + step * 16 * (Width + 8) + d * 16);
-        ptx::mma<T>(scores[2 * step], fragment, {words[0], words[1]});
-        ptx::mma<T>(scores[2 * step + 1], fragment, {words[2], words[3]});
-      }
-    }
-    if constexpr (!Plain) {
-      if (!p.rule.is_plain()) {
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
-          const RowIndices at = layout.of.rows[row + lane / 4 + 8 * r];
-#pragma unroll
-          for (int n = 0; n < 2 * Steps; ++n) {
-#pragma unroll
-            for (int i = 0; i < 2; ++i) {
-              const Index key = j + n * 8 + lane % 4 * 2 + i;
-              if (Masked && key >= seen[r]) continue;  // has no bias
-              float& score = scores[n][2 * r + i];
-              score = p.rule(score, b, at.h, at.i, key, at.diagonal);
-            }
-          }
-        }
-      }
-    }
-    if constexpr (Masked) {
-#pragma unroll
-      for (int n = 0; n < 2 * Steps; ++n) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const Index key = j + n * 8 + lane % 4 * 2 + i % 2;
-          if (key < seen[i / 2] - window || key >= seen[i / 2]) {
-            scores[n][i] = -std::numeric_limits<float>::infinity();
-          }
-        }
-      }
-    }
-    float larger[2] = {maximum[0], maximum[1]};
-#pragma unroll
-    for (int n = 0; n < 2 * Steps; ++n) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) larger[i / 2] = fmaxf(larger[i / 2], scores[n][i]);
-    }
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      larger[r] = fmaxf(larger[r], shuffle_xor(larger[r], 1));
-      larger[r] = fmaxf(larger[r], shuffle_xor(larger[r], 2));
-    }
-    // The maximum rarely rises after the first tiles, so the rescale is skipped if no row needs it.
-    if (__any_sync(all_lanes, larger[0] != maximum[0] || larger[1] != maximum[1])) {
-#pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        const float rescale = ptx::fast_exp2((maximum[r] - larger[r]) * factor);
-        maximum[r] = larger[r];
-        sum[r] *= rescale;
-#pragma unroll
-        for (int n = 0; n < Width / 8; ++n) {
-          o[n][2 * r] *= rescale;
-          o[n][2 * r + 1] *= rescale;
-        }
-      }
-    }
-#pragma unroll
-    for (int n = 0; n < 2 * Steps; ++n) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        scores[n][i] = ptx::fast_exp2((scores[n][i] - maximum[i / 2]) * factor);
-        sum[i / 2] += scores[n][i];
-      }
-    }
-    // Rows of V are rows of the product: ldmatrix transposes the matrices.
-    const T* const v = &stage.v[from + lane % 8 + lane / 8 % 2 * 8][lane / 16 * 8];
-#pragma unroll
-    for (int step = 0; step < Steps; ++step) {
-      const float(&low)[4] = scores[2 * step];
-      const float(&high)[4] = scores[2 * step + 1];
-      const std::uint32_t weights[4] = {
-          pack_halves<T>(low[0], low[1]), pack_halves<T>(low[2], low[3]),
-          pack_halves<T>(high[0], high[1]), pack_halves<T>(high[2], high[3])};
-      const Index key = j + step * 16;
-      const unsigned within[2] = {
-          bits_before(seen[0] - key) & ~bits_before(seen[0] - window - key),
-          bits_before(seen[1] - key) & ~bits_before(seen[1] - window - key)};
-#pragma unroll
-      for (int n = 0; n < Width / 8; n += 2) {
-        std::uint32_t words[4];
-        ptx::load_matrix<4, true>(words, v + step * 16 * (Width + 8) + n * 8);
-        std::uint32_t left[2] = {words[0], words[1]};
-        std::uint32_t right[2] = {words[2], words[3]};
-        if constexpr (Masked) {
-          hide_unseen<T>(left, within, o[n]);
-          hide_unseen<T>(right, within, o[n + 1]);
-        }
-        ptx::mma<T>(o[n], weights, left);
-        ptx::mma<T>(o[n + 1], weights, right);
-      }
-    }
-  }
-};
-
-/// Stores a tile of q, rows and columns that do not exist as zeros.
-template <class T, int Width, int RowWarps, bool Plain>
-__device__ __forceinline__ void store_queries(const Heads<T>& p, std::int64_t b, std::int64_t g,
-                                              std::int64_t first_row, std::int64_t rows,
-                                              Layout<T, Width, RowWarps, Plain>& layout) {
-  for (int r = static_cast<int>(threadIdx.x) / warp_size; r < warp_rows * RowWarps; r += warps) {
-    const bool exists = first_row + r < rows;
-    const Row<T> row(p, b, g, exists ? first_row + r : 0);
-    const View<const T, 1> from = (Plain ? p.q.at(b) : p.q_of(b)).at(row.h).at(row.i);
-#pragma unroll
-    for (int first = 0; first < Width; first += warp_size) {
-      const int column = first + lane_of_thread();
-      layout.q.at[r][column] = exists && column < p.width() ? from(column) : zero<T>();
-    }
-  }
-}
-
 /// Computes partial results of one tile of rows and one split. RowWarps warps own 16 rows each; 4 /
 /// RowWarps warps share the keys of a tile.
 template <class T, int Width, int RowWarps, bool Plain>
@@ -444,11 +223,17 @@ __device__ __forceinline__ void multiply_tile(const Heads<T>& p, const Cut<float
     copies.fetch(own.first + stage * key_tile, stage);
   }
   const int warp_row = warp % RowWarps * warp_rows;
-  WarpRows<T, Width, RowWarps, Plain> mine;
+  // Other than plain kernels have less than 2^31 keys, and no registers to spare.
+  using Index = std::conditional_t<Plain, std::int64_t, int>;
+  WarpRows<T, Width, Tile::shared_q, Plain, Index> mine;
   mine.load(p, b, g, mask, first_row + warp_row, rows.count);
-  if constexpr (Tile::shared_q) store_queries(p, b, g, first_row, rows.count, layout);
+  SharedRows<T, Width> shared_rows{};
+  if constexpr (Tile::shared_q) {
+    store_queries<Plain, T, Width>(p, b, g, first_row, rows.count, Tile::rows, layout.q.at);
+    shared_rows.q = layout.q.at + warp_row;
+  }
+  if constexpr (!Plain) shared_rows.indices = layout.of.rows + warp_row;
   const float factor = unit_of<Plain>(p.rule).exponent;
-  using Index = typename WarpRows<T, Width, RowWarps, Plain>::Index;
   const auto window = static_cast<Index>(p.window > 0 ? p.window : p.keys());
   const int from = warp / RowWarps * warp_keys;
   int stage = 0;
@@ -465,19 +250,16 @@ __device__ __forceinline__ void multiply_tile(const Heads<T>& p, const Cut<float
 #pragma unroll 1
     for (int key = from; key < from + warp_keys; key += 16 * steps) {
       const auto j = static_cast<Index>(first + key);
+      const auto& tile = layout.stages[stage];
       if (masked) {
-        mine.template add_keys<steps, true>(p, layout, stage, key, warp_row, b, j, factor, window);
+        mine.template add_keys<steps, true>(p, shared_rows, tile, key, b, j, factor, window);
       } else {
-        mine.template add_keys<steps, false>(p, layout, stage, key, warp_row, b, j, factor, window);
+        mine.template add_keys<steps, false>(p, shared_rows, tile, key, b, j, factor, window);
       }
     }
     stage = stage == stages - 1 ? 0 : stage + 1;
   }
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    mine.sum[r] += shuffle_xor(mine.sum[r], 1);
-    mine.sum[r] += shuffle_xor(mine.sum[r], 2);
-  }
+  mine.finish_sums();
 
   if constexpr (key_warps == 1) {
 #pragma unroll
