@@ -12,11 +12,11 @@
 // Limits   Same as hopper_pipelined, and only plain scores (with a soft cap, slopes or a bias the
 //          registers spill) and no packed rows.
 // Source   Shah et al. 2024, FlashAttention-3, "Pingpong scheduling" and "Intra-warpgroup overlap".
-#include "rung/core/tensor.hpp"
 #include "rung/device/block_work.hpp"
 #include "rung/device/ptx/hopper.hpp"
 #include "rung/device/ptx/memory.hpp"
 #include "rung/device/stage_ring.hpp"
+#include "rung/device/tickets.hpp"
 #include "rung/ops/attention/cuda/detail/facts.hpp"
 #include "rung/ops/attention/cuda/detail/hopper_job.hpp"
 
@@ -75,7 +75,6 @@ struct Layout {
 struct Tickets {
   unsigned taken, left;
 };
-__global__ void attention_zero_tickets(Tickets* tickets) { *tickets = {}; }
 
 /// Returns the next query tile; a block's first tile is its block index.
 __device__ __forceinline__ int take_tile(Tickets* tickets) {
@@ -296,27 +295,14 @@ Work work(const Attention::Args& args, const Context& context) {
   });
 }
 
-/// Returns the context's tickets; allocates and zeroes them on first use.
-Tickets* tickets_of(Context& context) {
-  struct Memory {
-    Tensor tickets;
-  };
-  Tensor& tickets = context.memo<Memory>().tickets;
-  if (tickets.ref().data == nullptr) {
-    tickets = Tensor(DType::i32, Extents{sizeof(Tickets) / sizeof(std::int32_t)}, context.device());
-    launch(context, {.grid = 1, .block = 1}, attention_zero_tickets,
-           static_cast<Tickets*>(tickets.ref().data));
-  }
-  return static_cast<Tickets*>(tickets.ref().data);
-}
-
 void run(const Attention::Args& args, Context& context) {
   with_width(args, [&]<class T, int Width>() {
     using Shared = Layout<T, Width>;
     constexpr Tuning shape = tuning<Width>;
     const PingPongJob<T> job{
         hopper_job<T, typename Shared::TileQ, typename Shared::TileK>(args, context, shape.rows()),
-        tickets_of(context)};
+        reinterpret_cast<Tickets*>(
+            tickets_of<Tickets>(context, sizeof(Tickets) / sizeof(unsigned)))};
     launch(context,
            {.grid = smaller(job.order.total(), context.info().sms),
             .block = shape.threads(),

@@ -15,15 +15,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "rung/core/tensor.hpp"
+#include "rung/device/tickets.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 namespace {
-
-__global__ void gemm_dots_zero(unsigned* tickets) {
-  tickets[blockIdx.x * static_cast<unsigned>(sums_threads) + threadIdx.x] = 0;
-}
 
 template <class T>
 void launch_dots(Context& context, const Finish<T>& finish, const SumsPlan& plan) {
@@ -36,18 +32,7 @@ void launch_dots(Context& context, const Finish<T>& finish, const SumsPlan& plan
 
 }  // namespace
 
-unsigned* sums_tickets_of(Context& context) {
-  struct Tickets {
-    Tensor words;
-  };
-  Tensor& words = context.memo<Tickets>().words;
-  if (words.ref().data == nullptr) {
-    words = Tensor(DType::i32, Extents{sums_tickets}, context.device());
-    launch(context, {.grid = sums_tickets / sums_threads, .block = sums_threads}, gemm_dots_zero,
-           words.data<unsigned>());
-  }
-  return words.data<unsigned>();
-}
+unsigned* sums_tickets_of(Context& context) { return tickets_of<SumsPlan>(context, sums_tickets); }
 
 void run_dots(Context& context, const Finish<float>& finish, const SumsPlan& plan) {
   launch_dots(context, finish, plan);
