@@ -183,6 +183,7 @@ std::vector<Problem> Attention::check_problems(Backend backend) {
       "bf16 1x2x37x36",                                    // rows not aligned to 16 bytes
       "bf16 2x8x1x128,kv=2,keys=300,lse",                  // a query against a cache
       "f16 6x8x1x64,kv=1,keys=517,lengths",                //
+      "f16 1x2x1x64,kv=1,keys=12000,lse",                  // many blocks share a head
       "bf16 5x16x4x128,kv=2,keys=200,lengths,causal,lse",  // a few
       "f32 2x6x3x64,kv=2,keys=400,causal",                 //
       "f16 1x4x16x256,kv=4,keys=130,causal,special",       //

@@ -1,0 +1,615 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention / split KV, streamed
+//
+// Idea     The tiles of keys of all heads form one list, which is divided evenly among as many
+//          blocks as the GPU holds. One thread of a block streams its part of the list through a
+//          ring of tensor copies, from one head to the next without a gap, while four warps
+//          multiply the rows of queries by them. The blocks that share a head store partial
+//          results; the last of them adds these up in a fixed order.
+// Changes  against split_kv_decode: TMA instead of copies by all threads; no second wave of blocks,
+//          no drained pipeline between heads, and no second kernel.
+// Cost     one read of K and V. At most two partial results per block.
+// Limits   f16 and bf16 in layouts that TMA supports; D and Dv up to 256; pages of 8, 16, 32 or a
+//          multiple of 64 keys; queries on an axis. Above 64 rows, each further tile of rows reads
+//          K and V again, from L2.
+// Source   T. Dao and others, Flash-Decoding for long-context inference, 2023; Z. Ye and others,
+//          FlashInfer, 2025 (balanced lists of work).
+#include "rung/device/last_block.hpp"
+#include "rung/device/ptx/bulk_copy.hpp"
+#include "rung/device/stage_ring.hpp"
+#include "rung/device/tickets.hpp"
+#include "rung/device/tile/panel_tile.hpp"
+#include "rung/ops/attention/cuda/detail/facts.hpp"
+#include "rung/ops/attention/cuda/shapes/split_kv_rows.cuh"
+
+namespace rung {
+namespace {
+
+using namespace attention_cuda;
+using namespace attention_cuda::split_kv;
+
+constexpr int tile_keys = 64;
+constexpr int block_threads = warp_size * warps;
+constexpr int most_blocks = 4096;  // that may share heads
+
+/// Sizes by padded width of D and Dv: stages of K and V fill shared memory.
+template <int Width, int RowWarps, bool Plain>
+struct StreamTile {
+  static constexpr int width = Width;
+  static constexpr int row_warps = RowWarps;
+  static constexpr bool plain = Plain;
+  /// q is in shared memory where registers do not suffice for it.
+  static constexpr bool shared_q = Width == 256 || (!Plain && (Width == 128 || RowWarps > 1));
+  static constexpr int rows = warp_rows * RowWarps;
+  static constexpr int blocks_per_sm = Width == 64                                ? 3
+                                       : Width == 128 && (RowWarps == 1 || Plain) ? 2
+                                                                                  : 1;
+  static constexpr int stages = Width == 64 ? 4 : Width == 128 && blocks_per_sm == 1 ? 5 : 3;
+};
+
+/// Tile of K and V, 128 bytes of a key per panel (panel_tile.hpp).
+template <class T, int Width>
+struct alignas(1024) KeyStage {
+  using Panels = PanelTile<T, tile_keys, Width>;
+  unsigned char k[Panels::bytes];
+  unsigned char v[Panels::bytes];
+
+  /// Load fragments of mma, as WarpRows expects them.
+  __device__ __forceinline__ void load_k(std::uint32_t (&words)[4], int key, int d) const {
+    const int lane = lane_of_thread();
+    ptx::load_matrix<4>(
+        words, k + Panels::place(key + lane % 8 + lane / 16 * 8, d * 16 + lane / 8 % 2 * 8));
+  }
+  __device__ __forceinline__ void load_v(std::uint32_t (&words)[4], int key, int n) const {
+    const int lane = lane_of_thread();
+    ptx::load_matrix<4, true>(words, v + Panels::place(key + lane % 16, n * 8 + lane / 16 * 8));
+  }
+};
+
+/// Exchange buffer for warps that share rows, 32 columns at a time. The padding puts rows into
+/// different banks.
+struct StreamExchange {
+  float maximum[warps][warp_rows];
+  float sum[warps][warp_rows];
+  float weighted[warps][warp_rows][warp_size + 4];
+};
+
+/// Tiles of keys of a head that some row of a tile of rows sees; at least one, so that rows without
+/// keys are written.
+struct HeadTiles {
+  int first, count;
+};
+
+/// Place in the list of all tiles of keys: batch elements one after another, of each its heads of K
+/// and V, of each head its tiles. There are fewer than 2^31.
+struct ListPlace {
+  int place;
+  int b, g;
+  int start;  // of the head in the list
+  HeadTiles tiles;
+
+  [[nodiscard]] __device__ __forceinline__ int end_of_head() const { return start + tiles.count; }
+  [[nodiscard]] __device__ __forceinline__ int first_key() const {
+    return (tiles.first + place - start) * tile_keys;
+  }
+};
+
+template <class T, int Width, int RowWarps, bool Plain>
+struct StreamLayout {
+  using Tile = StreamTile<Width, RowWarps, Plain>;
+  KeyStage<T, Width> stages[Tile::stages];
+  StageRing<Tile::stages> ring;
+  ListPlace next;  // to be loaded, into this stage with this parity
+  int next_stage;
+  unsigned next_parity;
+  T q[Tile::shared_q ? Tile::rows : 1][Width + 8];
+  RowIndices rows[Plain ? 1 : Tile::rows];
+  std::conditional_t<RowWarps == 1, StreamExchange, int> exchange;
+  int is_last;
+};
+
+/// Kernel arguments. The partial results of a block have two places: for the first head of its part
+/// of the list, and for the last.
+template <class T>
+struct StreamCall {
+  Heads<T> heads;
+  TensorMap k, v;
+  Cut<float> cut;     // [row tile][block][first, last] instead of batch elements and splits
+  int box_keys;       // keys per tensor copy: a tile, or a smaller page
+  unsigned* tickets;  // [row tile][block], of the head whose first tile the block has
+};
+
+template <class T>
+class TileList {
+  const Heads<T>& p_;
+  int first_query_, last_query_;
+
+  [[nodiscard]] __device__ __forceinline__ bool is_uniform() const {
+    return p_.key_lengths.data == nullptr && p_.key_offsets.data == nullptr;
+  }
+  [[nodiscard]] __device__ __forceinline__ int kv_heads() const {
+    return static_cast<int>(p_.kv_heads());
+  }
+  [[nodiscard]] __device__ __forceinline__ int batch() const {
+    return static_cast<int>(p_.batch());
+  }
+  [[nodiscard]] __device__ __forceinline__ HeadTiles tiles_of(int b) const {
+    const auto mask = p_.mask(b);
+    const auto first = static_cast<int>(mask.first_key(first_query_) / tile_keys);
+    const auto end = static_cast<int>(ceil_div(mask.end_key(last_query_), std::int64_t{tile_keys}));
+    return {first, larger(end - first, 1)};
+  }
+
+ public:
+  __device__ __forceinline__ TileList(const Heads<T>& p, int first_row, int last_row)
+      : p_(p), first_query_(first_row / p.group), last_query_(last_row / p.group) {}
+
+  /// Returns the number of tiles. All lanes of a warp call it, and at().
+  [[nodiscard]] __device__ __forceinline__ int length() const {
+    if (is_uniform()) return tiles_of(0).count * kv_heads() * batch();
+    int sum = 0;
+    for (int b = lane_of_thread(); b < batch(); b += warp_size) sum += tiles_of(b).count;
+#pragma unroll
+    for (int distance = warp_size / 2; distance > 0; distance /= 2) {
+      sum += shuffle_xor(sum, distance);
+    }
+    return sum * kv_heads();
+  }
+
+  [[nodiscard]] __device__ __forceinline__ ListPlace at(int place) const {
+    ListPlace found{.place = place, .b = 0, .g = 0, .start = 0, .tiles = {}};
+    int before = 0;  // tiles of the elements before b
+    if (is_uniform()) {
+      const int of_element = tiles_of(0).count * kv_heads();
+      found.b = place / of_element;
+      before = found.b * of_element;
+    } else {
+      for (int first = 0; first < batch(); first += warp_size) {
+        const int own = first + lane_of_thread();
+        const int count = own < batch() ? tiles_of(own).count * kv_heads() : 0;
+        int sum = count;
+#pragma unroll
+        for (int distance = 1; distance < warp_size; distance *= 2) {
+          const int lower = shuffle_up(sum, distance);
+          if (lane_of_thread() >= distance) sum += lower;
+        }
+        const unsigned beyond = __ballot_sync(all_lanes, before + sum > place);
+        if (beyond != 0) {
+          const int lane = __ffs(static_cast<int>(beyond)) - 1;
+          found.b = first + lane;
+          before += shuffle(sum - count, lane);
+          break;
+        }
+        before += shuffle(sum, warp_size - 1);
+      }
+    }
+    found.tiles = tiles_of(found.b);
+    found.g = (place - before) / found.tiles.count;
+    found.start = before + found.g * found.tiles.count;
+    return found;
+  }
+
+  /// Goes to the first tile of the next head.
+  __device__ __forceinline__ void next_head(ListPlace& at) const {
+    at.start += at.tiles.count;
+    at.place = at.start;
+    if (++at.g < kv_heads()) return;
+    at.g = 0;
+    ++at.b;
+    if (!is_uniform() && at.b < batch()) at.tiles = tiles_of(at.b);
+  }
+};
+
+/// Division of a list among blocks: block w has the tiles [begin(w), begin(w + 1)).
+struct ListShares {
+  int length, blocks;  // no more blocks than tiles
+
+  [[nodiscard]] __device__ __forceinline__ int begin(int block) const {
+    return static_cast<int>(std::int64_t{length} * block / blocks);
+  }
+  [[nodiscard]] __device__ __forceinline__ int owner(int place) const {
+    return static_cast<int>(((std::int64_t{place} + 1) * blocks - 1) / length);
+  }
+};
+
+/// Starts the copies of a tile of keys into a stage. One thread calls it.
+template <class T, int Width>
+__device__ __forceinline__ void load_stage(const StreamCall<T>& call, const ListPlace& at,
+                                           KeyStage<T, Width>& stage, ptx::MemoryBarrier& full) {
+  using Panels = typename KeyStage<T, Width>::Panels;
+  const Heads<T>& p = call.heads;
+  const RowRange keys = p.key_rows(at.b);
+  for (int row = 0; row < tile_keys; row += call.box_keys) {
+    const int key = at.first_key() + row;
+    int number = p.key_offsets.data == nullptr ? at.b : 0;
+    int from = static_cast<int>(keys.first) + key;
+    if (p.page_table.data != nullptr) {
+      // Behind the last key its page is loaded again, since entries there must not be used; an
+      // entry that names no page must not become an address.
+      const int last = static_cast<int>(keys.count) - 1;
+      auto page = static_cast<std::uint32_t>(key);
+      from = call.cut.page.take(page);
+      page = call.cut.page.quotient(static_cast<std::uint32_t>(clamped(key, 0, larger(last, 0))));
+      number = last < 0 ? 0
+                        : clamped(p.page_table(at.b, std::int64_t{page}), 0,
+                                  static_cast<int>(p.k.shape[0]) - 1);
+    }
+#pragma unroll
+    for (int panel = 0; panel < Panels::panels; ++panel) {
+      const int to = panel * Panels::panel_bytes + row * Panels::line;
+      const int column = panel * Panels::panel_columns;
+      ptx::tensor_load(stage.k + to, call.k, {number, at.g, from, column}, full);
+      ptx::tensor_load(stage.v + to, call.v, {number, at.g, from, column}, full);
+    }
+  }
+}
+
+template <class T, int Width, int RowWarps, bool Plain>
+__global__ void __launch_bounds__(block_threads, StreamTile<Width, RowWarps, Plain>::blocks_per_sm)
+    attention_split_kv_stream(const __grid_constant__ StreamCall<T> call) {
+  using Tile = StreamTile<Width, RowWarps, Plain>;
+  constexpr int key_warps = warps / RowWarps;
+  constexpr int warp_keys = tile_keys / key_warps;
+  // Two groups of 16 keys per step overlap their products; at 256 columns, q and o leave registers
+  // for only one.
+  constexpr int steps = warp_keys >= 32 && Width < 256 ? 2 : 1;
+  start_dependent();
+  auto& layout = shared<StreamLayout<T, Width, RowWarps, Plain>>();
+  auto& ring = layout.ring;
+  const Heads<T>& p = call.heads;
+  const Cut<float>& cut = call.cut;
+  if (threadIdx.x == 0) ring.init(warps);
+  __syncthreads();
+
+  const int row_tile = static_cast<int>(blockIdx.x) % cut.row_tiles;
+  const int block = static_cast<int>(blockIdx.x) / cut.row_tiles;
+  const int first_row = row_tile * Tile::rows;
+  const int last_row = smaller(first_row + Tile::rows, static_cast<int>(cut.rows)) - 1;
+  const TileList<T> list(p, first_row, last_row);
+  const int length = list.length();
+  const ListShares shares{length, smaller(cut.splits, length)};
+  if (block >= shares.blocks) return;
+  const int begin = shares.begin(block);
+  const int end = shares.begin(block + 1);
+  ListPlace at = list.at(begin);
+  const int warp = static_cast<int>(threadIdx.x) / warp_size;
+  const int lane = lane_of_thread();
+  // Loads one more tile. Thread 0 calls it; registers do not suffice for a second place.
+  const auto load_next = [&] {
+    ListPlace& next = layout.next;
+    if (next.place == end) return;
+    RingPlace<Tile::stages> slot{layout.next_stage, layout.next_parity};
+    ring.await_empty(slot);
+    ring.expect(slot, sizeof(KeyStage<T, Width>));
+    load_stage<T, Width>(call, next, layout.stages[slot.stage], ring.full[slot.stage]);
+    slot.advance();
+    layout.next_stage = slot.stage;
+    layout.next_parity = slot.parity;
+    if (++next.place == next.end_of_head()) list.next_head(next);
+  };
+  if (threadIdx.x == 0) {
+    layout.next = at;
+    layout.next_stage = 0;
+    layout.next_parity = 0;
+    for (int i = 0; i < Tile::stages - 1; ++i) load_next();
+  }
+  __syncwarp();
+  RingPlace<Tile::stages> slot;
+
+  const int warp_row = warp % RowWarps * warp_rows;
+  const int from = warp / RowWarps * warp_keys;
+  const float factor = unit_of<Plain>(p.rule).exponent;
+  const auto window = static_cast<int>(p.window > 0 ? p.window : p.keys());
+  const SharedRows<T, Width> shared_rows{layout.q + (Tile::shared_q ? warp_row : 0),
+                                         layout.rows + (Plain ? 0 : warp_row)};
+  const ElementRows rows{cut.rows, 0};
+  Cut<float> whole_rows = cut;
+  whole_rows.splits = 1;
+  for (; at.place < end; list.next_head(at)) {
+    const auto mask = p.mask(at.b);
+    const auto end_of_first = static_cast<int>(mask.end_key(first_row / p.group));
+    const auto first_of_last = static_cast<int>(mask.first_key(last_row / p.group));
+    if constexpr (Tile::shared_q) {
+      __syncthreads();  // the rows of the head before have been read
+      store_queries<Plain, T, Width>(p, at.b, at.g, first_row, cut.rows, Tile::rows, layout.q);
+    }
+    if constexpr (!Plain) {
+      if (threadIdx.x < Tile::rows) {
+        const std::int64_t r = first_row + threadIdx.x;
+        const Row<T> row(p, at.b, at.g, r < cut.rows ? r : 0);
+        layout.rows[threadIdx.x] = {row.h, row.i, mask.diagonal(row.i)};
+      }
+    }
+    if constexpr (Tile::shared_q || !Plain) __syncthreads();
+    WarpRows<T, Width, Tile::shared_q, Plain, int> mine;
+    mine.load(p, at.b, at.g, mask, first_row + warp_row, cut.rows);
+    const int own = at.place;  // the first tile of this block's part of the head
+    for (; at.place < smaller(end, at.end_of_head()); ++at.place, slot.advance()) {
+      const int first = at.first_key();
+      const bool masked = first + tile_keys > end_of_first || first < first_of_last;
+      if (threadIdx.x == 0) load_next();
+      __syncwarp();
+      ring.await_full(slot);
+      const auto& tile = layout.stages[slot.stage];
+#pragma unroll 1
+      for (int key = from; key < from + warp_keys; key += 16 * steps) {
+        const int j = first + key;
+        if (masked) {
+          mine.template add_keys<steps, true>(p, shared_rows, tile, key, at.b, j, factor, window);
+        } else {
+          mine.template add_keys<steps, false>(p, shared_rows, tile, key, at.b, j, factor, window);
+        }
+      }
+      __syncwarp();
+      if (lane == 0) ring.release(slot.stage);
+    }
+    mine.finish_sums();
+
+    const bool is_whole = own == at.start && at.place == at.end_of_head();
+    const std::int64_t first_part = std::int64_t{row_tile} * 2 * cut.splits;
+    const std::int64_t part = first_part + 2 * block + (own == begin ? 0 : 1);
+    // Calls write(set) with set(column, value) for a row: o, or its partial result.
+    const auto with_row = [&](int row, float maximum, float sum, bool leads, const auto& write) {
+      if (is_whole) {
+        const RowResult<false, T> result(p, whole_rows, rows, at.b, at.g, first_row + row, 0,
+                                         maximum, sum, leads);
+        write([&](int column, float value) { result.write(column, value); });
+        return;
+      }
+      const std::int64_t index = part * Tile::rows + row;
+      float* const weighted = cut.weighted + index * p.value_width();
+      if (leads) {
+        cut.maximum[index] = maximum;
+        cut.sum[index] = sum;
+      }
+      write([&](int column, float value) { weighted[column] = value; });
+    };
+    const int row_count = last_row - first_row + 1;
+    if constexpr (key_warps == 1) {
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const int row = warp_row + lane / 4 + 8 * r;
+        if (row >= row_count) continue;
+        with_row(row, mine.maximum[r], mine.sum[r], lane % 4 == 0, [&](const auto& set) {
+#pragma unroll
+          for (int i = 0; i < Width / 4; ++i) {
+            const int column = i / 2 * 8 + lane % 4 * 2 + i % 2;
+            if (column < p.value_width()) set(column, mine.o[i / 2][2 * r + i % 2]);
+          }
+        });
+      }
+    } else {
+      StreamExchange& exchange = layout.exchange;
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        if (lane % 4 != 0) continue;
+        exchange.maximum[warp][lane / 4 + 8 * r] = mine.maximum[r];
+        exchange.sum[warp][lane / 4 + 8 * r] = mine.sum[r];
+      }
+#pragma unroll
+      for (int columns = 0; columns < Width; columns += warp_size) {
+#pragma unroll
+        for (int i = 0; i < 16; ++i) {
+          exchange.weighted[warp][lane / 4 + i % 4 / 2 * 8][i / 4 * 8 + lane % 4 * 2 + i % 2] =
+              mine.o[columns / 8 + i / 4][i % 4];
+        }
+        __syncthreads();
+        for (int row = warp; row < row_count; row += warps) {
+          const Combined<warps, float> found([&](int w) { return exchange.maximum[w][row]; },
+                                             [&](int w) { return exchange.sum[w][row]; }, factor);
+          float value = 0;
+#pragma unroll
+          for (int w = 0; w < warps; ++w) value += found.part[w] * exchange.weighted[w][row][lane];
+          with_row(row, found.maximum, found.sum, lane == 0 && columns == 0, [&](const auto& set) {
+            if (columns + lane < p.value_width()) set(columns + lane, value);
+          });
+        }
+        __syncthreads();  // the exchange has been read
+      }
+    }
+    if (is_whole) continue;
+
+    const int first_block = shares.owner(at.start);
+    const int blocks = shares.owner(at.end_of_head() - 1) - first_block + 1;
+    __syncthreads();
+    if (!is_last_block(call.tickets + std::int64_t{row_tile} * cut.splits + first_block, blocks,
+                       layout.is_last)) {
+      continue;
+    }
+    // Of the first block the head is the last one, unless it begins there.
+    const auto index_of = [&](int i, int row) {
+      const int which = i == 0 && shares.begin(first_block) != at.start ? 1 : 0;
+      return (first_part + 2 * (first_block + i) + which) * Tile::rows + row;
+    };
+    for (int row = warp; row < row_count; row += warps) {
+      float maximum = no_maximum<float>;
+      for (int i = lane; i < blocks; i += warp_size) {
+        maximum = greater(maximum, cut.maximum[index_of(i, row)]);
+      }
+#pragma unroll
+      for (int distance = warp_size / 2; distance > 0; distance /= 2) {
+        maximum = greater(maximum, shuffle_xor(maximum, distance));
+      }
+      float sum = 0;
+      float values[Width / warp_size] = {};
+      for (int i = 0; i < blocks; i += warp_size) {
+        float share = 0;
+        if (i + lane < blocks) {
+          const std::int64_t index = index_of(i + lane, row);
+          share = power_of_2((cut.maximum[index] - maximum) * factor);
+          sum += share * cut.sum[index];
+        }
+        const int count = smaller(blocks - i, warp_size);
+#pragma unroll 4
+        for (int other = 0; other < count; ++other) {
+          const float* const weighted = cut.weighted + index_of(i + other, row) * p.value_width();
+          const float its = shuffle(share, other);
+#pragma unroll
+          for (int n = 0; n < Width / warp_size; ++n) {
+            const int column = n * warp_size + lane;
+            if (column < p.value_width()) values[n] += its * weighted[column];
+          }
+        }
+      }
+#pragma unroll
+      for (int distance = warp_size / 2; distance > 0; distance /= 2) {
+        sum += shuffle_xor(sum, distance);
+      }
+      const RowResult<false, T> result(p, whole_rows, rows, at.b, at.g, first_row + row, 0, maximum,
+                                       sum, lane == 0);
+#pragma unroll
+      for (int n = 0; n < Width / warp_size; ++n) {
+        const int column = n * warp_size + lane;
+        if (column < p.value_width()) result.write(column, values[n]);
+      }
+    }
+  }
+}
+
+struct StreamPlan {
+  int width;      // 64, 128 or 256
+  int row_warps;  // 1 or 4
+  bool plain;
+  int tile_rows;
+  int resident;  // blocks per SM
+  std::int64_t row_tiles;
+  std::int64_t tiles;   // of keys, per row tile; key_lengths ignored
+  std::int64_t blocks;  // per row tile
+};
+
+/// Calls f.template operator()<Tile>() with the sizes of the plan's kernel.
+template <class F>
+void with_stream_tile(const StreamPlan& plan, F&& f) {
+  const auto of_width = [&]<int Width>() {
+    if (plan.row_warps == 1) {
+      plan.plain ? f.template operator()<StreamTile<Width, 1, true>>()
+                 : f.template operator()<StreamTile<Width, 1, false>>();
+    } else {
+      plan.plain ? f.template operator()<StreamTile<Width, warps, true>>()
+                 : f.template operator()<StreamTile<Width, warps, false>>();
+    }
+  };
+  if (plan.width == 64) return of_width.template operator()<64>();
+  if (plan.width == 128) return of_width.template operator()<128>();
+  of_width.template operator()<256>();
+}
+
+StreamPlan stream_plan_of(const Attention::Args& args, const Context& context) {
+  constexpr std::int64_t least_tiles = 4;  // per block: fewer blocks share a head
+  StreamPlan plan{};
+  const std::int64_t widest = larger(args.width(), args.value_width());
+  plan.width = widest <= 64 ? 64 : widest <= 128 ? 128 : 256;
+  const std::int64_t rows = typical_rows(args);
+  plan.row_warps = rows <= warp_rows ? 1 : warps;
+  plan.plain = args.has_plain_scores();
+  with_stream_tile(plan, [&]<class Tile>() {
+    plan.tile_rows = Tile::rows;
+    plan.resident = Tile::blocks_per_sm;
+  });
+  plan.row_tiles = ceil_div(rows, std::int64_t{plan.tile_rows});
+  plan.tiles = args.batch() * args.kv_heads() *
+               ceil_div(larger(typical_tile_keys(args, plan.tile_rows), std::int64_t{1}),
+                        std::int64_t{tile_keys});
+  const std::int64_t slots =
+      smaller(std::int64_t{plan.resident} * context.info().sms, std::int64_t{most_blocks});
+  plan.blocks = clamped(slots / larger(plan.row_tiles, std::int64_t{1}), std::int64_t{1},
+                        larger(ceil_div(plan.tiles, least_tiles), std::int64_t{1}));
+  return plan;
+}
+
+/// Returns the keys per tensor copy; 0 if the pages do not divide a tile or are not divided by it.
+int box_keys_of(const Attention::Args& args) {
+  if (!args.has_pages()) return tile_keys;
+  const std::int64_t page = args.k.shape[2];
+  if (page > 0 && page % tile_keys == 0) return tile_keys;
+  return page > 0 && page % 8 == 0 && tile_keys % page == 0 ? static_cast<int>(page) : 0;
+}
+
+Support supports(const Attention::Args& args, const Context& context) {
+  if (args.q.dtype != DType::f16 && args.q.dtype != DType::bf16) {
+    return unsupported("f16 and bf16 only");
+  }
+  if (context.info().compute_capability < 90) {
+    return unsupported("TMA needs compute capability 9.0");
+  }
+  if (args.width() > 256 || args.value_width() > 256) return unsupported("D and Dv up to 256");
+  if (args.has_query_offsets()) return unsupported("query_offsets are given");
+  if (args.keys() > Divisor::max) return unsupported("fewer than 2^31 keys");
+  const int box_keys = box_keys_of(args);
+  if (box_keys == 0) return unsupported("pages of 8, 16, 32 or a multiple of 64 keys");
+  const StreamPlan plan = stream_plan_of(args, context);
+  const double most = static_cast<double>(plan.row_tiles) * plan.tile_rows *
+                      static_cast<double>(args.batch() * args.kv_heads());
+  if (plan.tiles > 0x7fffffff || most > 0x7fffffff) {
+    return unsupported("fewer than 2^31 rows and tiles of keys");
+  }
+  return visit<f16, bf16>(args.q.dtype, [&]<class T>() {
+    const int box[4] = {1, 1, box_keys, 64};
+    for (const auto& operand : {args.k, args.v}) {
+      const Support map =
+          tensor_map_support(operand.template view<const T, 4>(), box, Swizzle::bytes_128);
+      if (!map) return map;
+    }
+    return supported;
+  });
+}
+
+Work work(const Attention::Args& args, const Context& context) {
+  const StreamPlan plan = stream_plan_of(args, context);
+  return tile_work(static_cast<double>(plan.row_tiles * plan.blocks), plan.tile_rows, tile_keys,
+                   static_cast<double>(ceil_div(plan.tiles, plan.blocks)), 2 * plan.width,
+                   plan.resident, path_of_width(plan.width));
+}
+
+template <class T, int Width, int RowWarps, bool Plain>
+void launch_stream(const Attention::Args& args, Context& context, const StreamPlan& plan) {
+  const Heads<T> heads = attention_heads<T>(args);
+  const int box_keys = box_keys_of(args);
+  const int box[4] = {1, 1, box_keys, 64};
+  StreamCall<T> call{.heads = heads,
+                     .k = make_tensor_map(heads.k, box, Swizzle::bytes_128),
+                     .v = make_tensor_map(heads.v, box, Swizzle::bytes_128),
+                     .cut = {.rows = typical_rows(args),
+                             .row_tiles = static_cast<int>(plan.row_tiles),
+                             .splits = static_cast<int>(plan.blocks),
+                             .page = {},
+                             .weighted = nullptr,
+                             .maximum = nullptr,
+                             .sum = nullptr},
+                     .box_keys = box_keys,
+                     .tickets = nullptr};
+  if (args.has_pages()) call.cut.page = Divisor::of(args.k.shape[2]);
+  if (plan.blocks > 1) {
+    const std::int64_t parts = plan.row_tiles * plan.blocks * 2 * plan.tile_rows;
+    call.cut.weighted = static_cast<float*>(context.workspace(
+        static_cast<std::size_t>(parts * (args.value_width() + 2)) * sizeof(float)));
+    call.cut.maximum = call.cut.weighted + parts * args.value_width();
+    call.cut.sum = call.cut.maximum + parts;
+    call.tickets = tickets_of<StreamPlan>(context, most_blocks);
+  }
+  launch(context,
+         {.grid = plan.row_tiles * plan.blocks,
+          .block = block_threads,
+          .shared_bytes = sizeof(StreamLayout<T, Width, RowWarps, Plain>),
+          .dependent = can_depend(context)},
+         attention_split_kv_stream<T, Width, RowWarps, Plain>, call);
+}
+
+void run(const Attention::Args& args, Context& context) {
+  const StreamPlan plan = stream_plan_of(args, context);
+  visit<f16, bf16>(args.q.dtype, [&]<class T>() {
+    with_stream_tile(plan, [&]<class Tile>() {
+      launch_stream<T, Tile::width, Tile::row_warps, Tile::plain>(args, context, plan);
+    });
+  });
+}
+
+const Rung<Attention> self{{.name = "split_kv_stream",
+                            .after = "split_kv_decode",
+                            .backend = device_backend,
+                            .supports = supports,
+                            .work = work,
+                            .run = run}};
+
+}  // namespace
+}  // namespace rung
