@@ -28,6 +28,8 @@ typedef struct rung_attention_options {
   const rung_tensor* slopes;        /* H: of ALiBi */
   const rung_tensor* bias;          /* B x H x Sq x Sk: added to the scores */
   const rung_tensor* sinks;         /* H: a score without a value */
+  const rung_tensor* k_scales;      /* B x Hk, f32: factors of e4m3 keys */
+  const rung_tensor* v_scales;      /* B x Hk, f32: factors of e4m3 values */
 } rung_attention_options;
 
 /* Sets options of `size` bytes, sizeof(rung_attention_options), to defaults: all 0. */

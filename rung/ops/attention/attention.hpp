@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention: scaled dot-product attention, forward.
 //
-//   s[b, h, i, j] = cap(scale sum_d q[b, h, i, d] k[b, g, j, d])
+//   s[b, h, i, j] = cap(scale k_scales[b, g] sum_d q[b, h, i, d] k[b, g, j, d])
 //                   - slopes[h] |j - (i + L - Sq)| + bias[b, h, i, j],       g = h / (H / Hk)
-//   o[b, h, i, :] = sum_j w_j v[b, g, j, :],      w_j = exp(s_j - m) / Z
+//   o[b, h, i, :] = v_scales[b, g] sum_j w_j v[b, g, j, :],      w_j = exp(s_j - m) / Z
 //   lse[b, h, i]  = m + log Z                                          (written when given)
 //
 // where m is the maximum of all s_j (and sinks[h]), Z = sum_j exp(s_j - m), plus exp(sinks[h] - m)
-// with sinks, and cap(x) = soft_cap tanh(x / soft_cap), x itself for a soft_cap of 0. Slopes, bias
-// and sinks that are not given are left out.
+// with sinks, and cap(x) = soft_cap tanh(x / soft_cap), x itself for a soft_cap of 0. Scales,
+// slopes, bias and sinks that are not given are left out.
 //
 // Sums run over the keys j that query i sees: all L keys of its batch element. `causal` aligns the
 // last query with the last of these keys: query i sees keys j <= i + L - Sq. A `window` W above 0
@@ -31,9 +31,12 @@
 //          numbers. Without key_offsets.
 // Strides  any: B x S x H x D in memory is supported, too; inputs may have zero strides
 //          (broadcast). Outputs must not overlap themselves.
-// Types    q, k, v, o: one of f32, f64, f16, bf16. lse, slopes (H), sinks (H) and bias
-//          (B x H x Sq x Sk): f32, f64 for f64. key_lengths, offsets and page_table: i32. Sums are
-//          kept in f32, f64 for f64.
+// Types    q, k, v, o: one of f32, f64, f16, bf16; k and v may both be e4m3 instead, with q and o
+//          of f32, f16 or bf16. lse, slopes (H), sinks (H) and bias (B x H x Sq x Sk): f32, f64 for
+//          f64. key_lengths, offsets and page_table: i32. Sums are kept in f32, f64 for f64.
+// Scales   of e4m3 keys and values: k_scales and v_scales (B x Hk), f32, each optional. Also with
+//          packed rows and pages, they belong to a batch element and a head. They are finite, and
+//          k_scales 0 or more; others give any numbers in o and lse of their heads.
 // Window   0 (none) or more; above 0, `causal` must be set. A window of Sk or more keys gives the
 //          same bits as none.
 // Scale    above 0 and within the range of f32; 0, the default, means 1 / sqrt(D). soft_cap: the
@@ -48,15 +51,16 @@
 //          -infinity is none; one that is NaN or +infinity gives any numbers.
 // Range    with finite operands: sinks / scale, products, their partial sums, scores and scale q,
 //          each times log2(e), and the number of visible keys times max |v| must be in the range of
-//          the arithmetic. Otherwise o and lse of the query may be any numbers, infinite or NaN.
+//          the arithmetic, also with k_scales in scale and v_scales in v.
+//          Otherwise o and lse of the query may be any numbers, infinite or NaN.
 // Aliasing o and lse overlap nothing else. Overlap is decided by address ranges, from the lowest to
 //          the highest byte that a tensor touches, so that tensors whose elements interleave are
 //          refused.
 // Accuracy with u the unit roundoff of the arithmetic (twice that for f16 and bf16, where tensor
 //          cores truncate), a_j = scale sum_d |q_d k_jd|, t_j = 16 soft_cap + 4 |slope term| +
 //          4 |bias|, n the number of keys that are seen, p the unit roundoff of f16 or bf16 for
-//          these types (weights may be rounded to the type of v before they are multiplied by it),
-//          else 0:
+//          these types of q (weights may be rounded to its type before they are multiplied by v),
+//          else 0, and k_scales and v_scales in k and v:
 //            e_j = u ((D + 8) a_j + t_j + 8 |m| + 4 |s_j - m|)          errors of the scores
 //            |error of o| <= sum_j w_j |v_j| (exp(e_j + E) - 1 + (2 n + 40) u + p),
 //            |error of lse| <= E + (n + 40) u + 4 u (|m| + |lse|),  E = log sum_j w_j exp(e_j)
@@ -94,6 +98,8 @@ struct AttentionOptions {
   ConstTensorRef slopes = {};         // of ALiBi, per head of q; absent: none
   ConstTensorRef bias = {};           // added to the scores; absent: none
   ConstTensorRef sinks = {};          // a score without a value per head of q; absent: none
+  ConstTensorRef k_scales = {};       // factors of e4m3 keys per batch element and head; absent: 1
+  ConstTensorRef v_scales = {};       // factors of e4m3 values, alike
   TensorRef lse = {};                 // written if given
   bool operator==(const AttentionOptions&) const = default;
 };

@@ -39,21 +39,22 @@ Sum softmax_row(Sum* row, std::int64_t count, Sum sink) {
   return maximum + std::log(sum);
 }
 
-template <class T>
-void attend(const Heads<T>& p, std::int64_t b, std::int64_t h, typename Heads<T>::Sum* scores) {
-  using Sum = typename Heads<T>::Sum;
+template <class T, class K>
+void attend(const Heads<T, K>& p, std::int64_t b, std::int64_t h, Accumulator<T>* scores) {
+  using Sum = Accumulator<T>;
   const std::int64_t g = h / p.group;
+  const ScoreRule<Sum> rule = p.rule_of(b, g);
   const auto mask = p.mask(b);
   const View<const T, 2> queries = p.q_of(b).at(h);
   const View<T, 2> results = p.o_of(b).at(h);
   for (std::int64_t i = 0; i < mask.queries; ++i) {
     for (std::int64_t j = mask.first_key(i); j < mask.end_key(i); ++j) {
-      const View<const T, 1> key = p.key(b, g, j);
+      const View<const K, 1> key = p.key(b, g, j);
       Sum sum = 0;
       for (std::int64_t d = 0; d < p.width(); ++d) {
         sum += static_cast<Sum>(queries(i, d)) * static_cast<Sum>(key(d));
       }
-      scores[i * p.keys() + j] = p.rule(sum, b, h, i, j, mask.diagonal(i));
+      scores[i * p.keys() + j] = rule(sum, b, h, i, j, mask.diagonal(i));
     }
   }
   for (std::int64_t i = 0; i < mask.queries; ++i) {
@@ -65,7 +66,7 @@ void attend(const Heads<T>& p, std::int64_t b, std::int64_t h, typename Heads<T>
       for (std::int64_t j = first; j < end; ++j) {
         sum += scores[i * p.keys() + j] * static_cast<Sum>(p.value(b, g, j)(c));
       }
-      results(i, c) = static_cast<T>(sum);
+      results(i, c) = static_cast<T>(sum * p.value_scale(b, g));
     }
   }
 }
@@ -76,8 +77,8 @@ Support supports(const Attention::Args& args, const Context&) {
 }
 
 void run(const Attention::Args& args, Context& context) {
-  with_heads(args, [&]<class T>(const Heads<T>& p) {
-    using Sum = typename Heads<T>::Sum;
+  with_heads(args, [&]<class T, class K>(const Heads<T, K>& p) {
+    using Sum = Accumulator<T>;
     const auto bytes = static_cast<std::size_t>(p.queries() * p.keys()) * sizeof(Sum);
     auto* scores = static_cast<Sum*>(context.workspace(bytes));
     for (std::int64_t b = 0; b < p.batch(); ++b) {

@@ -34,22 +34,23 @@ struct Running {
 };
 
 /// Adds keys [first, end) to the running state of query i.
-template <class T>
-void add_tile(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t first,
-              std::int64_t end, Running<typename Heads<T>::Sum>& running) {
-  using Sum = typename Heads<T>::Sum;
+template <class T, class K>
+void add_tile(const Heads<T, K>& p, std::int64_t b, std::int64_t h, std::int64_t i,
+              std::int64_t first, std::int64_t end, Running<Accumulator<T>>& running) {
+  using Sum = Accumulator<T>;
   const std::int64_t g = h / p.group;
+  const ScoreRule<Sum> rule = p.rule_of(b, g);
   const View<const T, 1> query = p.q_of(b).at(h).at(i);
   const std::int64_t diagonal = p.mask(b).diagonal(i);
   Sum weight[key_tile];
   Sum maximum = running.maximum;
   for (std::int64_t j = first; j < end; ++j) {
-    const View<const T, 1> key = p.key(b, g, j);
+    const View<const K, 1> key = p.key(b, g, j);
     Sum sum = 0;
     for (std::int64_t d = 0; d < p.width(); ++d) {
       sum += static_cast<Sum>(query(d)) * static_cast<Sum>(key(d));
     }
-    weight[j - first] = p.rule(sum, b, h, i, j, diagonal);
+    weight[j - first] = rule(sum, b, h, i, j, diagonal);
     maximum = std::fmax(maximum, weight[j - first]);  // drops a NaN; the sum keeps it
   }
   const Sum rescale = std::exp(running.maximum - maximum);
@@ -59,17 +60,17 @@ void add_tile(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t i,
   for (std::int64_t j = first; j < end; ++j) {
     const Sum w = std::exp(weight[j - first] - maximum);
     running.sum += w;
-    const View<const T, 1> value = p.value(b, g, j);
+    const View<const K, 1> value = p.value(b, g, j);
     for (std::int64_t c = 0; c < p.value_width(); ++c) {
       running.weighted[c] += w * static_cast<Sum>(value(c));
     }
   }
 }
 
-template <class T>
-void attend(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t first_query,
-            typename Heads<T>::Sum* scratch) {
-  using Sum = typename Heads<T>::Sum;
+template <class T, class K>
+void attend(const Heads<T, K>& p, std::int64_t b, std::int64_t h, std::int64_t first_query,
+            Accumulator<T>* scratch) {
+  using Sum = Accumulator<T>;
   const auto mask = p.mask(b);
   const std::int64_t count = std::min(query_tile, mask.queries - first_query);
   Running<Sum> running[query_tile];
@@ -96,9 +97,10 @@ void attend(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t firs
       maximum = greatest;
     }
     const Sum divisor = divisor_of(sum);
+    const Sum scale = p.value_scale(b, h / p.group);
     const View<T, 1> result = p.o_of(b).at(h).at(first_query + i);
     for (std::int64_t c = 0; c < p.value_width(); ++c) {
-      result(c) = static_cast<T>(weighted[c] / divisor);
+      result(c) = static_cast<T>(weighted[c] / divisor * scale);
     }
     p.write_lse(b, h, first_query + i,
                 sum == 0 ? -std::numeric_limits<Sum>::infinity() : maximum + std::log(sum));
@@ -112,8 +114,8 @@ Work work(const Attention::Args& args, const Context&) {
 }
 
 void run(const Attention::Args& args, Context& context) {
-  with_heads(args, [&]<class T>(const Heads<T>& p) {
-    using Sum = typename Heads<T>::Sum;
+  with_heads(args, [&]<class T, class K>(const Heads<T, K>& p) {
+    using Sum = Accumulator<T>;
     const auto elements = static_cast<std::size_t>(query_tile * p.value_width());
     auto* scratch = static_cast<Sum*>(context.workspace(elements * sizeof(Sum)));
     for (std::int64_t b = 0; b < p.batch(); ++b) {

@@ -15,11 +15,13 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "rung/core/integer.hpp"
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/cpu/load-inl.hpp"
+#include "rung/cpu/load_e4m3-inl.hpp"
 #include "rung/cpu/vector_exp2-inl.hpp"
 #include "rung/ops/attention/cpu/detail/block.hpp"
 #include "rung/ops/attention/cpu/detail/heads.hpp"
@@ -30,6 +32,7 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using cpu::HWY_NAMESPACE::exp2;
 using cpu::HWY_NAMESPACE::load_as;
+using cpu::HWY_NAMESPACE::load_e4m3;
 using cpu::HWY_NAMESPACE::log2_e;
 
 // A multiply-add has a latency of 4 cycles and a throughput of two per cycle: 8 independent sums
@@ -83,6 +86,16 @@ HWY_INLINE void multiply_add(const T* a, std::int64_t a_row, std::int64_t a_step
   }
 }
 
+template <class Sum, class T>
+HWY_INLINE auto load_elements(const T* from) {
+  const hn::ScalableTag<Sum> d;
+  if constexpr (std::is_same_v<T, e4m3>) {
+    return load_e4m3(d, from);
+  } else {
+    return load_as(d, from);
+  }
+}
+
 /// Converts `rows` rows of a matrix with any strides to rows of Sum, `pitch` elements apart.
 /// Columns from `width` to `pitch` and rows from `rows` to `padded` are filled with zeros.
 template <class T, class Sum>
@@ -93,7 +106,7 @@ void copy_rows(const T* from, std::int64_t row_stride, std::int64_t stride, std:
   for (std::int64_t row = 0; row < padded; ++row, from += row_stride, to += pitch) {
     std::int64_t at = 0;
     if (row < rows && stride == 1) {
-      for (; at + n <= width; at += n) hn::StoreU(load_as(d, from + at), d, to + at);
+      for (; at + n <= width; at += n) hn::StoreU(load_elements<Sum>(from + at), d, to + at);
     }
     if (row < rows) {
       for (; at < width; ++at) to[at] = static_cast<Sum>(from[at * stride]);
@@ -252,11 +265,11 @@ void apply_rule(const RowRule<Sum>& rule, std::int64_t block_count, std::int64_t
   }
 }
 
-template <class T>
+template <class T, class K>
 void attend(const Attention::Args& args, const RowKeyBlock& block, void* memory) {
   using Sum = Accumulator<T>;
   constexpr Sum infinity = std::numeric_limits<Sum>::infinity();
-  const Heads<T> p = attention_heads<T>(args);
+  const Heads<T, K> p = attention_heads<T, K>(args);
   const Scratch<Sum> s(p.width(), p.value_width(), static_cast<Sum*>(memory));
   const std::int64_t vector = lanes<Sum>();
   // Few rows use one vector per key of scores, more rows full register tiles.
@@ -295,7 +308,8 @@ void attend(const Attention::Args& args, const RowKeyBlock& block, void* memory)
   }
   if (block.rows < rows) std::fill_n(s.q, p.width() * q_pitch, Sum{0});
   // The softmax uses powers of 2: fold log2(e) into the scale, or let apply_rule() multiply by it.
-  const Sum factor = is_plain ? p.rule.scale * log2_e<Sum> : p.rule.scale;
+  const Sum scale = p.rule_of(block.b, block.g).scale;
+  const Sum factor = is_plain ? scale * log2_e<Sum> : scale;
   for (std::int64_t i = 0; i < p.width(); ++i) {
     Sum* const to = s.q + i * q_pitch;
     for (std::int64_t r = 0; r < block.rows; ++r) {
@@ -381,8 +395,9 @@ void attend(const Attention::Args& args, const RowKeyBlock& block, void* memory)
       scale_row(o, s.value_pitch, add_sink(sink_of(p, head_of(r)), maximum, sum));
     }
     const Sum divisor = divisor_of(sum);
+    const Sum of_values = p.value_scale(block.b, block.g);
     for (std::int64_t c = 0; c < p.value_width(); ++c) {
-      results(head_of(r), query_of(r), c) = static_cast<T>(o[c] / divisor);
+      results(head_of(r), query_of(r), c) = static_cast<T>(o[c] / divisor * of_values);
     }
     p.write_lse(block.b, head_of(r), query_of(r),
                 sum == 0 ? -infinity : maximum / log2_e<Sum> + std::log(sum));
@@ -391,17 +406,10 @@ void attend(const Attention::Args& args, const RowKeyBlock& block, void* memory)
 
 }  // namespace
 
-Attend* attend_of(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return attend<double>;
-    case DType::f16:
-      return attend<f16>;
-    case DType::bf16:
-      return attend<bf16>;
-    default:
-      return attend<float>;
-  }
+Attend* attend_of(const Attention::Args& args) {
+  Attend* chosen = nullptr;
+  visit_types(args, [&]<class T, class K>() { chosen = attend<T, K>; });
+  return chosen;
 }
 
 std::int64_t scratch_of(std::int64_t width, std::int64_t value_width, bool is_double) {
@@ -417,7 +425,7 @@ namespace rung {
 namespace attention_cpu {
 HWY_EXPORT(attend_of);
 HWY_EXPORT(scratch_of);
-Attend* attend_for(DType dtype) { return HWY_DYNAMIC_DISPATCH(attend_of)(dtype); }
+Attend* attend_for(const Attention::Args& args) { return HWY_DYNAMIC_DISPATCH(attend_of)(args); }
 std::int64_t scratch_bytes(const Attention::Args& args) {
   return HWY_DYNAMIC_DISPATCH(scratch_of)(args.width(), args.value_width(),
                                           args.q.dtype == DType::f64);
@@ -429,7 +437,7 @@ using namespace attention_cpu;
 
 void run(const Attention::Args& args, Context& context) {
   void* const scratch = context.workspace(static_cast<std::size_t>(scratch_bytes(args)));
-  Attend* const attend = attend_for(args.q.dtype);
+  Attend* const attend = attend_for(args);
   for (std::int64_t b = 0; b < args.batch(); ++b) {
     const std::int64_t rows = stacked_rows(args, b);
     for (std::int64_t g = 0; g < args.kv_heads(); ++g) {

@@ -131,10 +131,10 @@ std::int64_t first_key_of(const Attention::Args& args, std::int64_t b, std::int6
 }
 
 /// Combines the partial results of a row, `pitch` elements apart, and writes o and lse.
-template <class T>
-void combine(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t i,
-             const typename Heads<T>::Sum* parts, std::int64_t pitch, std::int64_t splits) {
-  using Sum = typename Heads<T>::Sum;
+template <class T, class K>
+void combine(const Heads<T, K>& p, std::int64_t b, std::int64_t h, std::int64_t i,
+             const Accumulator<T>* parts, std::int64_t pitch, std::int64_t splits) {
+  using Sum = Accumulator<T>;
   const std::int64_t width = p.value_width();
   Sum maximum = std::numeric_limits<Sum>::lowest();
   for (std::int64_t split = 0; split < splits; ++split) {
@@ -149,13 +149,14 @@ void combine(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t i,
     sum += share(split) * parts[split * pitch + width + 1];
   }
   const Sum divisor = divisor_of(sum);
+  const Sum scale = p.value_scale(b, h / p.group);
   const View<T, 1> result = p.o_of(b).at(h).at(i);
   for (std::int64_t c = 0; c < width; ++c) {
     Sum value = 0;
     for (std::int64_t split = 0; split < splits; ++split) {
       value += share(split) * parts[split * pitch + c];
     }
-    result(c) = static_cast<T>(value / divisor);
+    result(c) = static_cast<T>(value / divisor * scale);
   }
   constexpr Sum ln_2 = Sum(0.693147180559945309417L);
   p.write_lse(b, h, i,
@@ -222,7 +223,7 @@ void run(const Attention::Args& args, Context& context) {
       context.workspace(static_cast<std::size_t>(threads * scratch + partial + offsets)));
   std::byte* const parts = memory + threads * scratch;
   const RowBlocks blocks(args, reinterpret_cast<std::int64_t*>(parts + partial));
-  Attend* const attend = attend_for(args.q.dtype);
+  Attend* const attend = attend_for(args);
   std::atomic<std::int64_t> next{0};
   const auto ranks = plan.splits > 1 ? cpu::Ranks::concurrent : cpu::Ranks::independent;
   cpu::run_ranks(ranks, threads, [&](const cpu::Team& team) {
@@ -242,8 +243,8 @@ void run(const Attention::Args& args, Context& context) {
     }
     if (plan.splits == 1) return;
     team.wait();
-    with_heads(args, [&]<class T>(const Heads<T>& p) {
-      using Sum = typename Heads<T>::Sum;
+    with_heads(args, [&]<class T, class K>(const Heads<T, K>& p) {
+      using Sum = Accumulator<T>;
       const std::int64_t pitch = block_rows * (p.value_width() + 2);
       const cpu::Range mine = team.share(p.kv_heads() * plan.row_blocks * block_rows);
       for (std::int64_t at = mine.begin; at < mine.end; ++at) {

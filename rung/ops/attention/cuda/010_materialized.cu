@@ -21,7 +21,8 @@ using namespace attention_cuda;
 constexpr int threads = 256;
 
 /// Writes the scores (batch x heads x queries x keys); one thread per score.
-__global__ void attention_scores(Heads<float> p, View<float, 4> scores) {
+template <class K>
+__global__ void attention_scores(Heads<float, K> p, View<float, 4> scores) {
   const std::int64_t at = std::int64_t{blockIdx.x} * threads + threadIdx.x;
   if (at >= scores.size()) return;
   const std::int64_t j = at % p.keys();
@@ -31,14 +32,15 @@ __global__ void attention_scores(Heads<float> p, View<float, 4> scores) {
   const auto mask = p.mask(b);
   if (i >= mask.queries || !mask.sees(i, j)) return;
   const View<const float, 1> query = p.q_of(b).at(h).at(i);
-  const View<const float, 1> key = p.key(b, h / p.group, j);
+  const View<const K, 1> key = p.key(b, h / p.group, j);
   float sum = 0;
-  for (std::int64_t d = 0; d < p.width(); ++d) sum += query(d) * key(d);
-  scores(b, h, i, j) = p.rule(sum, b, h, i, j, mask.diagonal(i));
+  for (std::int64_t d = 0; d < p.width(); ++d) sum += query(d) * widened<float>(key(d));
+  scores(b, h, i, j) = p.rule_of(b, h / p.group)(sum, b, h, i, j, mask.diagonal(i));
 }
 
 /// Replaces the scores of each row by their softmax and writes lse; one thread per row.
-__global__ void attention_softmax(Heads<float> p, View<float, 4> scores) {
+template <class K>
+__global__ void attention_softmax(Heads<float, K> p, View<float, 4> scores) {
   const std::int64_t at = std::int64_t{blockIdx.x} * threads + threadIdx.x;
   const std::int64_t i = at % p.queries();
   const std::int64_t h = at / p.queries() % p.heads();
@@ -56,7 +58,8 @@ __global__ void attention_softmax(Heads<float> p, View<float, 4> scores) {
   p.write_lse(b, h, i, log_sum(maximum, sum));
 }
 
-__global__ void attention_weighted_values(Heads<float> p, View<const float, 4> weights) {
+template <class K>
+__global__ void attention_weighted_values(Heads<float, K> p, View<const float, 4> weights) {
   const std::int64_t at = std::int64_t{blockIdx.x} * threads + threadIdx.x;
   if (at >= p.batch() * p.heads() * p.queries() * p.value_width()) return;
   const std::int64_t c = at % p.value_width();
@@ -67,9 +70,9 @@ __global__ void attention_weighted_values(Heads<float> p, View<const float, 4> w
   if (i >= mask.queries) return;
   float sum = 0;
   for (std::int64_t j = mask.first_key(i); j < mask.end_key(i); ++j) {
-    sum += weights(b, h, i, j) * p.value(b, h / p.group, j)(c);
+    sum += weights(b, h, i, j) * widened<float>(p.value(b, h / p.group, j)(c));
   }
-  p.o_of(b).at(h).at(i)(c) = sum;
+  p.o_of(b).at(h).at(i)(c) = sum * p.value_scale(b, h / p.group);
 }
 
 double score_bytes(const Attention::Args& args) {
@@ -87,14 +90,16 @@ void run(const Attention::Args& args, Context& context) {
   auto* memory =
       static_cast<float*>(context.workspace(static_cast<std::size_t>(score_bytes(args))));
   const View<float, 4> scores = TensorRef(memory, shape, context.device()).view<float, 4>();
-  const Heads<float> p = attention_heads<float>(args);
   const std::int64_t rows = args.batch() * args.heads() * args.queries();
-  launch(context, {.grid = ceil_div(scores.size(), threads), .block = threads}, attention_scores, p,
-         scores);
-  launch(context, {.grid = ceil_div(rows, threads), .block = threads}, attention_softmax, p,
-         scores);
-  launch(context, {.grid = ceil_div(rows * args.value_width(), threads), .block = threads},
-         attention_weighted_values, p, scores);
+  visit<float, e4m3>(args.k.dtype, [&]<class K>() {
+    const Heads<float, K> p = attention_heads<float, K>(args);
+    launch(context, {.grid = ceil_div(scores.size(), threads), .block = threads},
+           attention_scores<K>, p, scores);
+    launch(context, {.grid = ceil_div(rows, threads), .block = threads}, attention_softmax<K>, p,
+           scores);
+    launch(context, {.grid = ceil_div(rows * args.value_width(), threads), .block = threads},
+           attention_weighted_values<K>, p, scores);
+  });
 }
 
 const Rung<Attention> self{{.name = "materialized",

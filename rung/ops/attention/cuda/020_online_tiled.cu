@@ -29,12 +29,14 @@ struct Tiles {
   float v[key_tile][max_width];
 };
 
-__global__ void __launch_bounds__(rows) attention_online_tiled(Heads<float> p) {
+template <class K>
+__global__ void __launch_bounds__(rows) attention_online_tiled(Heads<float, K> p) {
   Tiles& tiles = shared<Tiles>();
   const std::int64_t i = std::int64_t{blockIdx.x} * rows + threadIdx.x;
   const std::int64_t h = blockIdx.y;
   const std::int64_t b = blockIdx.z;
   const std::int64_t g = h / p.group;
+  const ScoreRule<float> rule = p.rule_of(b, g);
   const auto mask = p.mask(b);
   const std::int64_t first_query = std::int64_t{blockIdx.x} * rows;
   if (first_query >= mask.queries) return;  // packed: this batch element has fewer queries
@@ -57,8 +59,10 @@ __global__ void __launch_bounds__(rows) attention_online_tiled(Heads<float> p) {
       const int d = at % max_width;
       const std::int64_t j = first + at / max_width;
       const bool is_key = j < end_of_last;
-      tiles.k[at / max_width][d] = is_key && d < p.width() ? p.key(b, g, j)(d) : 0.0F;
-      tiles.v[at / max_width][d] = is_key && d < p.value_width() ? p.value(b, g, j)(d) : 0.0F;
+      tiles.k[at / max_width][d] =
+          is_key && d < p.width() ? widened<float>(p.key(b, g, j)(d)) : 0.0F;
+      tiles.v[at / max_width][d] =
+          is_key && d < p.value_width() ? widened<float>(p.value(b, g, j)(d)) : 0.0F;
     }
     __syncthreads();  // the tiles are complete
     const auto within = [&](std::int64_t key) {
@@ -74,7 +78,7 @@ __global__ void __launch_bounds__(rows) attention_online_tiled(Heads<float> p) {
 #pragma unroll
       for (int d = 0; d < max_width; ++d) score += q[d] * tiles.k[j][d];
       if (j < from || j >= to) continue;
-      scores[j] = p.rule(score, b, h, i, first + j, mask.diagonal(i));
+      scores[j] = rule(score, b, h, i, first + j, mask.diagonal(i));
       larger = fmaxf(larger, scores[j]);  // fmaxf drops a NaN; the sum restores it
     }
     const float rescale = power(maximum - larger);
@@ -92,7 +96,7 @@ __global__ void __launch_bounds__(rows) attention_online_tiled(Heads<float> p) {
     }
   }
   if (!exists) return;
-  const float factor = add_sink(p, h, maximum, sum);
+  const float factor = add_sink(p, h, maximum, sum) * p.value_scale(b, g);
   const View<float, 1> result = p.o_of(b).at(h).at(i);
 #pragma unroll
   for (int d = 0; d < max_width; ++d) {
@@ -113,11 +117,13 @@ Support supports(const Attention::Args& args, const Context& context) {
 }
 
 void run(const Attention::Args& args, Context& context) {
-  launch(context,
-         {.grid = {ceil_div(args.queries(), rows), args.heads(), args.batch()},
-          .block = rows,
-          .shared_bytes = sizeof(Tiles)},
-         attention_online_tiled, attention_heads<float>(args));
+  visit<float, e4m3>(args.k.dtype, [&]<class K>() {
+    launch(context,
+           {.grid = {ceil_div(args.queries(), rows), args.heads(), args.batch()},
+            .block = rows,
+            .shared_bytes = sizeof(Tiles)},
+           attention_online_tiled<K>, attention_heads<float, K>(args));
+  });
 }
 
 const Rung<Attention> self{{.name = "online_tiled",

@@ -34,14 +34,14 @@ constexpr int piece = 128;  // columns of v per block: two groups of 4 per threa
 
 /// Tiles in shared memory. Slices are stored by columns, so that a thread loads its 4 elements at
 /// once; 4 elements of padding avoid bank conflicts on the stores.
-template <class T, class Sum = Accumulator<T>>
+template <class T, class K, class Sum = Accumulator<T>>
 struct Tiles {
   Sum q[slice][rows + 4];
   Sum k[slice][key_tile + 4];
   Sum weight[key_tile][rows + 4];
   Sum v[values][piece];
-  const T* key[key_tile];  // rows of the tile's keys and values in global memory
-  const T* value[key_tile];
+  const K* key[key_tile];  // rows of the tile's keys and values in global memory
+  const K* value[key_tile];
 };
 
 /// Work item of a block: 64 queries of one head and one piece of v's columns. `queries` is their
@@ -49,8 +49,8 @@ struct Tiles {
 struct Item {
   std::int64_t b, h, first_query, queries, first_column;
 };
-template <class T>
-__device__ __forceinline__ Item item_at(const Heads<T>& p, std::int64_t at,
+template <class T, class K>
+__device__ __forceinline__ Item item_at(const Heads<T, K>& p, std::int64_t at,
                                         std::int64_t head_tiles) {
   const std::int64_t pieces = ceil_div(p.value_width(), piece);
   const std::int64_t number = at % head_tiles;
@@ -81,9 +81,10 @@ __device__ __forceinline__ Patch<Sum> patch_at(const Sum* from) {
 
 /// Finds the rows of the keys [first, end) of a tile, wherever they are stored: two threads per
 /// key. The first barrier of multiply_keys() completes them.
-template <class T>
-__device__ __forceinline__ void find_rows(const Heads<T>& p, const Item& item, std::int64_t first,
-                                          std::int64_t end, Tiles<T>& tiles) {
+template <class T, class K>
+__device__ __forceinline__ void find_rows(const Heads<T, K>& p, const Item& item,
+                                          std::int64_t first, std::int64_t end,
+                                          Tiles<T, K>& tiles) {
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t j = first + thread % key_tile;
   if (thread >= 2 * key_tile || j >= end) return;
@@ -96,10 +97,10 @@ __device__ __forceinline__ void find_rows(const Heads<T>& p, const Item& item, s
 }
 
 /// Computes sum[r][c] += q row . k row for the tile of keys that starts at `first`.
-template <class T, class Sum>
-__device__ __forceinline__ void multiply_keys(const Heads<T>& p, const Item& item,
+template <class T, class K, class Sum>
+__device__ __forceinline__ void multiply_keys(const Heads<T, K>& p, const Item& item,
                                               const View<const T, 2>& queries, std::int64_t first,
-                                              std::int64_t end, Tiles<T>& tiles,
+                                              std::int64_t end, Tiles<T, K>& tiles,
                                               Sum (&sum)[patch][patch]) {
   const int thread = static_cast<int>(threadIdx.x);
   const int row = thread / across * patch;
@@ -113,7 +114,7 @@ __device__ __forceinline__ void multiply_keys(const Heads<T>& p, const Item& ite
       const std::int64_t i = item.first_query + line;
       tiles.q[d][line] = in_row && i < item.queries ? convert<Sum>(queries(i, from + d)) : Sum(0);
       tiles.k[d][line] = in_row && first + line < end
-                             ? convert<Sum>(tiles.key[line][(from + d) * p.k.strides[3]])
+                             ? widened<Sum>(tiles.key[line][(from + d) * p.k.strides[3]])
                              : Sum(0);
     }
     __syncthreads();  // the slices are complete
@@ -134,10 +135,10 @@ __device__ __forceinline__ void multiply_keys(const Heads<T>& p, const Item& ite
 
 /// Applies a rule that is more than a scale to a thread's scores of visible keys. They pass through
 /// the thread's own places in tiles.weight, so that one copy of the rule's code suffices.
-template <class T, class Sum>
-__device__ __forceinline__ void apply_rule(const Heads<T>& p, const Item& item,
+template <class T, class K, class Sum>
+__device__ __forceinline__ void apply_rule(const Heads<T, K>& p, const Item& item,
                                            const KeyMask<std::int64_t>& mask, std::int64_t first,
-                                           Tiles<T>& tiles, Sum (&scores)[patch][patch]) {
+                                           Tiles<T, K>& tiles, Sum (&scores)[patch][patch]) {
   const int thread = static_cast<int>(threadIdx.x);
   const int row = thread / across * patch;
   const int column = thread % across * patch;
@@ -146,13 +147,14 @@ __device__ __forceinline__ void apply_rule(const Heads<T>& p, const Item& item,
 #pragma unroll
     for (int c = 0; c < patch; ++c) tiles.weight[column + c][row + r] = scores[r][c];
   }
+  const ScoreRule<Sum> rule = p.rule_of(item.b, item.h / p.group);
 #pragma unroll 1
   for (int at = 0; at < patch * patch; ++at) {
     const std::int64_t i = item.first_query + row + at / patch;
     const std::int64_t j = first + column + at % patch;
     if (i >= item.queries || !mask.sees(i, j)) continue;
     Sum& score = tiles.weight[column + at % patch][row + at / patch];
-    score = p.rule(score, item.b, item.h, i, j, mask.diagonal(i));
+    score = rule(score, item.b, item.h, i, j, mask.diagonal(i));
   }
 #pragma unroll
   for (int r = 0; r < patch; ++r) {
@@ -163,12 +165,12 @@ __device__ __forceinline__ void apply_rule(const Heads<T>& p, const Item& item,
 
 /// Computes o[r][c] += weight row . v column. If `masked`, some queries do not see all keys of the
 /// tile; their hidden keys are skipped, not multiplied by 0, because v may be NaN.
-template <bool masked, class T, class Sum>
-__device__ __forceinline__ void multiply_values(const Heads<T>& p, const Item& item,
+template <bool masked, class T, class K, class Sum>
+__device__ __forceinline__ void multiply_values(const Heads<T, K>& p, const Item& item,
                                                 std::int64_t first, std::int64_t end,
                                                 const std::int64_t (&first_key)[patch],
                                                 const std::int64_t (&end_key)[patch],
-                                                Tiles<T>& tiles, Sum (&o)[patch][2 * patch]) {
+                                                Tiles<T, K>& tiles, Sum (&o)[patch][2 * patch]) {
   const int thread = static_cast<int>(threadIdx.x);
   const int row = thread / across * patch;
   const int column = thread % across * patch;
@@ -179,7 +181,7 @@ __device__ __forceinline__ void multiply_values(const Heads<T>& p, const Item& i
       const int line = from + at / piece;
       const std::int64_t c = item.first_column + at % piece;
       tiles.v[at / piece][at % piece] = first + line < end && c < p.value_width()
-                                            ? convert<Sum>(tiles.value[line][c * p.v.strides[3]])
+                                            ? widened<Sum>(tiles.value[line][c * p.v.strides[3]])
                                             : Sum(0);
     }
     __syncthreads();  // the values are complete
@@ -204,21 +206,22 @@ __device__ __forceinline__ void multiply_values(const Heads<T>& p, const Item& i
   }
 }
 
-template <class T>
+template <class T, class K>
 __global__ void __launch_bounds__(threads)
-    attention_warp_tiled(Heads<T> p, std::int64_t head_tiles, std::int64_t items) {
+    attention_warp_tiled(Heads<T, K> p, std::int64_t head_tiles, std::int64_t items) {
   using Sum = Accumulator<T>;
-  Tiles<T>& tiles = shared<Tiles<T>>();
+  Tiles<T, K>& tiles = shared<Tiles<T, K>>();
   const int thread = static_cast<int>(threadIdx.x);
   const int row = thread / across * patch;
   const int column = thread % across * patch;
   const auto greater = [](Sum a, Sum b) { return a < b ? b : a; };  // drops a NaN; the sum keeps it
   const auto plus = [](Sum a, Sum b) { return a + b; };
   const bool plain = p.rule.is_plain();
-  const Sum scale = plain ? p.rule.scale : Sum(1);
   for (std::int64_t at = blockIdx.x; at < items; at += gridDim.x) {
     const Item item = item_at(p, at, head_tiles);
     if (item.queries == 0) continue;
+    const std::int64_t g = item.h / p.group;
+    const Sum scale = plain ? p.rule_of(item.b, g).scale : Sum(1);
     const std::int64_t end = smaller(item.first_query + rows, item.queries);
     const auto mask = p.mask(item.b);
     const View<const T, 2> queries = p.q_of(item.b).at(item.h);
@@ -282,7 +285,7 @@ __global__ void __launch_bounds__(threads)
       Sum whole = lanes_reduce(sum[r], plus, across);
       const std::int64_t i = item.first_query + row + r;
       if (i >= end) continue;
-      const Sum factor = add_sink(p, item.h, maximum[r], whole);
+      const Sum factor = add_sink(p, item.h, maximum[r], whole) * p.value_scale(item.b, g);
 #pragma unroll
       for (int c = 0; c < 2 * patch; ++c) {
         const std::int64_t to = item.first_column + c / patch * (piece / 2) + column + c % patch;
@@ -317,10 +320,11 @@ void run(const Attention::Args& args, Context& context) {
       packed ? query_tiles(args, rows) : ceil_div(args.queries(), std::int64_t{rows});
   const std::int64_t items =
       head_tiles * ceil_div(args.value_width(), piece) * args.heads() * (packed ? 1 : args.batch());
-  visit<float, double, f16, bf16>(args.q.dtype, [&]<class T>() {
-    launch(context,
-           {.grid = smaller(items, max_blocks), .block = threads, .shared_bytes = sizeof(Tiles<T>)},
-           attention_warp_tiled<T>, attention_heads<T>(args), head_tiles, items);
+  visit_types(args, [&]<class T, class K>() {
+    launch(
+        context,
+        {.grid = smaller(items, max_blocks), .block = threads, .shared_bytes = sizeof(Tiles<T, K>)},
+        attention_warp_tiled<T, K>, attention_heads<T, K>(args), head_tiles, items);
   });
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <utility>
 
 #include "rung/core/integer.hpp"
 #include "rung/core/require.hpp"
@@ -52,6 +53,28 @@ void check_shapes(const Attention::Args& args) {
   require_widths_and_heads(op, args.width(), args.value_width(), args.heads(), args.kv_heads());
 }
 
+/// Checks the types of k and v, and the scales of e4m3 keys and values.
+void check_keys(const Attention::Args& args) {
+  if (!args.has_e4m3_keys()) {
+    require_dtype(op, args.k, "k", {args.q.dtype, DType::e4m3});
+    require_dtype(op, args.v, "v", {args.q.dtype});
+    for (const auto& [scales, of] : {std::pair(args.options.k_scales, "k_scales"),
+                                     std::pair(args.options.v_scales, "v_scales")}) {
+      if (!is_given(scales)) continue;
+      reject(op, fmt::format("{} is given for k and v of {}; accepted with e4m3 only", of,
+                             to_string(args.k.dtype)));
+    }
+    return;
+  }
+  require_dtype(op, args.v, "v", {DType::e4m3});
+  if (args.q.dtype == DType::f64) {
+    reject(op, "k and v are e4m3 and q is f64; accepted for q: f32, f16, bf16");
+  }
+  const Extents per_head{args.batch(), args.kv_heads()};
+  check_optional(op, args.options.k_scales, "k_scales", DType::f32, per_head);
+  check_optional(op, args.options.v_scales, "v_scales", DType::f32, per_head);
+}
+
 }  // namespace
 
 RungList<Attention>& Attention::rungs() { return rung_list; }
@@ -59,8 +82,7 @@ RungList<Attention>& Attention::rungs() { return rung_list; }
 void Attention::bind(Args& args) {
   check_shapes(args);
   require_dtype(name, args.q, "q", {DType::f32, DType::f64, DType::f16, DType::bf16});
-  require_dtype(name, args.k, "k", {args.q.dtype});
-  require_dtype(name, args.v, "v", {args.q.dtype});
+  check_keys(args);
   require_dtype(name, args.o, "o", {args.q.dtype});
   AttentionOptions& options = args.options;
   check_optional(name, options.key_lengths, "key_lengths", DType::i32, {args.batch()});

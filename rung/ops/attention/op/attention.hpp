@@ -29,10 +29,12 @@ struct RUNG_API Attention {
       "         each batch element), packed (other numbers of queries and keys for each batch\n"
       "         element, one after another), page=N (k and v in scattered pages of N keys), bshd "
       "(q,\n"
-      "         k and v are in memory as BxSxHxD), special (values: NaN and infinities, in keys "
-      "that\n"
-      "         are not seen too), masked (values: scores of -infinity, of some or all keys of a\n"
-      "         query, with NaN and infinities in v)";
+      "         k and v are in memory as BxSxHxD), e4m3 (the type of k and v), scaled (with e4m3: "
+      "a\n"
+      "         factor per batch element and head of k and of v), special (values: NaN and\n"
+      "         infinities, in keys that are not seen too), masked (values: scores of -infinity, "
+      "of\n"
+      "         some or all keys of a query, with NaN and infinities in v)";
 
   struct Call {
     ConstTensorRef q = {};
@@ -71,6 +73,7 @@ struct RUNG_API Attention {
     [[nodiscard]] bool is_packed() const { return has_query_offsets() || has_key_offsets(); }
     [[nodiscard]] bool has_pages() const { return options.page_table.rank() != 0; }
     [[nodiscard]] bool has_sinks() const { return options.sinks.data != nullptr; }
+    [[nodiscard]] bool has_e4m3_keys() const { return k.dtype == DType::e4m3; }
     [[nodiscard]] bool has_lse() const { return options.lse.data != nullptr; }
     /// Returns whether a score is scale times the product of a query and a key, and nothing else.
     [[nodiscard]] bool has_plain_scores() const {
@@ -95,7 +98,8 @@ struct RUNG_API Attention {
           optional_in(call.options.key_offsets, "key_offsets"),
           optional_in(call.options.page_table, "page_table"),
           optional_in(call.options.slopes, "slopes"), optional_in(call.options.bias, "bias"),
-          optional_in(call.options.sinks, "sinks"), out(call.o, "o"),
+          optional_in(call.options.sinks, "sinks"), optional_in(call.options.k_scales, "k_scales"),
+          optional_in(call.options.v_scales, "v_scales"), out(call.o, "o"),
           optional_out(call.options.lse, "lse"));
   }
   static RungList<Attention>& rungs();

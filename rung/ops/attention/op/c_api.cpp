@@ -19,7 +19,8 @@ constexpr auto table = options_table<C, Cpp>(
     field("key_offsets", &C::key_offsets, &Cpp::key_offsets),
     field("page_table", &C::page_table, &Cpp::page_table),
     field("slopes", &C::slopes, &Cpp::slopes), field("bias", &C::bias, &Cpp::bias),
-    field("sinks", &C::sinks, &Cpp::sinks), field("lse", &C::lse, &Cpp::lse));
+    field("sinks", &C::sinks, &Cpp::sinks), field("k_scales", &C::k_scales, &Cpp::k_scales),
+    field("v_scales", &C::v_scales, &Cpp::v_scales), field("lse", &C::lse, &Cpp::lse));
 
 }  // namespace
 

@@ -36,13 +36,13 @@ constexpr Weights weights_of(DType dtype) {
 }
 
 /// Reference by definition, one query at a time; f64 is verified in long double.
-template <class T>
+template <class T, class K>
 class Reference {
  public:
   using Real = std::conditional_t<std::is_same_v<T, double>, long double, double>;
 
   explicit Reference(const Attention::Args& args)
-      : heads_(attention_heads<T>(args)),
+      : heads_(attention_heads<T, K>(args)),
         dtype_(args.q.dtype),
         unit_(std::is_same_v<T, double>  ? 0x1p-53
               : std::is_same_v<T, float> ? 0x1p-24
@@ -51,7 +51,7 @@ class Reference {
         scale_(heads_.rule.scale),
         soft_cap_(heads_.rule.soft_cap) {}
 
-  [[nodiscard]] const AttentionHeads<T>& heads() const { return heads_; }
+  [[nodiscard]] const AttentionHeads<T, K>& heads() const { return heads_; }
 
   /// Computes scores, then weights, of query i of head h of batch element b, and their error
   /// bounds.
@@ -67,18 +67,19 @@ class Reference {
     is_nan_ = false;
     maximum_ = -std::numeric_limits<Real>::infinity();
     const View<const T, 1> q = heads_.q_of(b).at(h).at(i);
+    const Real scale = scale_ * scale_of(heads_.k_scales);
     for (std::int64_t j = 0; j < seen; ++j) {
       Real sum = 0;
       Real terms = 0;
-      const View<const T, 1> k = heads_.key(b, g_, first_ + j);
+      const View<const K, 1> k = heads_.key(b, g_, first_ + j);
       for (std::int64_t d = 0; d < heads_.width(); ++d) {
         const Real term = wide(q(d)) * wide(k(d));
         sum += term;
         terms += std::abs(term);
       }
       const auto at = static_cast<std::size_t>(j);
-      score_[at] = sum * scale_;
-      error_[at] = terms * scale_ * (static_cast<Real>(heads_.width()) + 8);
+      score_[at] = sum * scale;
+      error_[at] = terms * scale * (static_cast<Real>(heads_.width()) + 8);
       apply_rule(at, h, i, first_ + j, diagonal);
       is_nan_ =
           is_nan_ || std::isnan(score_[at]) || score_[at] == std::numeric_limits<Real>::infinity();
@@ -116,15 +117,16 @@ class Reference {
       return;
     }
     const Weights kept = weights_of(dtype_);
+    const Real scale = scale_of(heads_.v_scales);
     const Real of_sums = (2 * static_cast<Real>(score_.size()) + 40) * unit_ + kept.roundoff;
     sums_.assign(static_cast<std::size_t>(columns), 0);
     off_.assign(static_cast<std::size_t>(columns), 0);
     for (std::size_t j = 0; j < score_.size(); ++j) {
       Real error = has_no_weight_ ? 0 : kept.underflow;
       if (score_[j] > 0) error += score_[j] * (std::expm1(error_[j] + error_of_sum_) + of_sums);
-      const View<const T, 1> v = heads_.value(b_, g_, first_ + static_cast<std::int64_t>(j));
+      const View<const K, 1> v = heads_.value(b_, g_, first_ + static_cast<std::int64_t>(j));
       for (std::int64_t column = 0; column < columns; ++column) {
-        const Real term = wide(v(column));
+        const Real term = scale * wide(v(column));
         sums_[static_cast<std::size_t>(column)] += score_[j] * term;
         off_[static_cast<std::size_t>(column)] += error * std::abs(term);
       }
@@ -149,7 +151,14 @@ class Reference {
   }
 
  private:
-  static Real wide(T value) { return static_cast<Real>(static_cast<Accumulator<T>>(value)); }
+  template <class Element>
+  static Real wide(Element value) {
+    return static_cast<Real>(static_cast<Accumulator<Element>>(value));
+  }
+  /// Returns the factor of the keys or values of the batch element and head.
+  [[nodiscard]] Real scale_of(const View<const Accumulator<T>, 2>& scales) const {
+    return scales.data != nullptr ? static_cast<Real>(scales(b_, g_)) : Real{1};
+  }
 
   /// Replaces a scaled product by the score and adds the error of the soft cap, the slope and the
   /// bias.
@@ -175,7 +184,7 @@ class Reference {
     error_[at] += terms;
   }
 
-  AttentionHeads<T> heads_;
+  AttentionHeads<T, K> heads_;
   DType dtype_;
   Real unit_;
   Real scale_, soft_cap_;
@@ -203,16 +212,19 @@ Cost Attention::cost(const Args& args) {
   if (args.has_lse()) {
     written += query_rows * static_cast<double>(size_of(args.options.lse.dtype));
   }
-  double read = size * (query_rows * static_cast<double>(args.width()) + key_rows * width);
-  read += attention_arguments::distinct_bytes(args.options.bias);
+  double read = size * query_rows * static_cast<double>(args.width()) +
+                static_cast<double>(size_of(args.k.dtype)) * key_rows * width;
+  for (const auto& option : {args.options.bias, args.options.k_scales, args.options.v_scales}) {
+    read += attention_arguments::distinct_bytes(option);
+  }
   return {.bytes = read + written,
           .operations = 2 * batch * heads * args.visible_pairs() * width,
           .written = written};
 }
 
 void Attention::reference(const Args& args, Oracle& oracle) {
-  visit<float, double, f16, bf16>(args.q.dtype, [&]<class T>() {
-    Reference<T> reference(args);
+  visit_types(args, [&]<class T, class K>() {
+    Reference<T, K> reference(args);
     const std::int64_t heads = args.heads();
     const auto position = [&](std::int64_t batch, std::int64_t row) {
       return packed_position(reference.heads().query_offsets, batch, row, args.queries());

@@ -144,6 +144,9 @@ constexpr std::string_view survey_patterns[] = {
      "(*4|,causal|,causal,window=1..8192)"),
     "(bf16*2|f16|f32*2|f64) 1..16x1..16x1..2048x1..256,keys=1..4096(*2|,causal)(*2|,lse)",
     "(bf16|f16|f32) 1..4x1..16x1..1024x1..512,dv=1..512",
+    ("(bf16*2|f16) 1..128x(8|16|32|64)x1..16x(64|128*2|256),kv=(1|2|8),keys=1..65536"
+     "(|,causal),e4m3,scaled"),
+    "(bf16|f16|f32) 1..8x(8|16|32)x1..4096x(64|128|256),kv=(2|8)(|,causal),e4m3(|,scaled)",
 };
 const Survey<Attention> survey{survey_patterns};
 
@@ -281,6 +284,28 @@ std::vector<Problem> Attention::check_problems(Backend backend) {
       "f32 2x6x3x64,kv=2,keys=400,page=16,causal",
   });
   problems.insert(problems.end(), paged.begin(), paged.end());
+  const std::vector<Problem> e4m3_keys = Problem::parse_all({
+      "f32 0x2x3x8,e4m3,scaled",  // nothing to write
+      "f32 1x2x5x8,keys=0,e4m3,scaled,lse",
+      "f32 2x4x9x40,kv=2,keys=70,e4m3,scaled,causal,lse",
+      "f32 5x4x11x16,kv=2,keys=50,lengths,causal,window=13,cap=3,slopes,bias,sinks,lse,e4m3,scaled",
+      "f32 2x6x3x64,kv=2,keys=400,causal,cap=2,slopes,bias,sinks,lse,e4m3,scaled",
+      "f16 1x2x40x64,e4m3,lse",
+      "f16 2x4x70x32,kv=2,causal,e4m3,scaled,sinks",
+      "f16 6x8x1x64,kv=1,keys=517,lengths,e4m3,scaled",
+      "f16 6x8x1x64,kv=1,keys=511,page=7,lengths,e4m3,scaled",
+      "f16 1x2x150x80,dv=48,keys=130,cap=2,e4m3,scaled",
+      "bf16 1x2x37x36,e4m3,scaled",  // rows not aligned to 16 bytes
+      "bf16 2x8x1x128,kv=2,keys=300,e4m3,scaled,lse",
+      "bf16 2x8x1x128,kv=2,keys=320,page=16,e4m3,scaled,lse",
+      "bf16 5x16x4x128,kv=2,keys=192,page=64,lengths,causal,e4m3,scaled,lse",
+      "bf16 5x2x40x64,keys=100,lengths,causal,lse,special,e4m3,scaled",
+      "bf16 5x2x150x64,keys=90,packed,causal,window=33,e4m3,scaled,lse",
+      "bf16 9x8x2x128,kv=2,keys=300,packed,causal,sinks,e4m3,scaled",
+      "bf16 2x4x70x128,kv=2,keys=160,page=32,causal,window=90,bshd,e4m3,scaled",
+      "bf16 1x2x40x256,dv=72,keys=90,e4m3,scaled",
+  });
+  problems.insert(problems.end(), e4m3_keys.begin(), e4m3_keys.end());
   if (backend == Backend::simt) return problems;
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 1x2x257x64,causal",
@@ -298,6 +323,8 @@ std::vector<Problem> Attention::check_problems(Backend backend) {
       "f32 1x2x3x16,keys=3000,causal,window=1200,masked,lse",
       "f32 3x2x2x16,keys=1100,masked,lse",  // enough keys to be split on a CPU
       "bf16 3x8x1x64,kv=1,keys=2100,lengths,masked,lse",
+      "bf16 1x4x300x128,kv=2,causal,e4m3,scaled,lse",
+      "bf16 17x8x1x128,kv=2,keys=3000,lengths,e4m3,scaled",
   });
   problems.insert(problems.end(), larger.begin(), larger.end());
   return problems;
@@ -309,13 +336,15 @@ std::vector<Problem> Attention::bench_problems(Backend backend) {
     case Backend::opencl:
       return Problem::parse_all({"f32 1x8x1024x64", "f32 1x8x1024x128,causal",
                                  "bf16 1x8x1024x128,causal", "f32 8x32x1x128,kv=8,keys=4096",
-                                 "bf16 8x32x1x128,kv=8,keys=4096"});
+                                 "bf16 8x32x1x128,kv=8,keys=4096",
+                                 "bf16 8x32x1x128,kv=8,keys=4096,e4m3,scaled"});
     case Backend::cuda:
       return Problem::parse_all(
           {"bf16 2x32x8192x64", "bf16 2x32x8192x128", "bf16 2x32x8192x128,causal",
            "bf16 2x16x8192x256,causal", "f16 2x32x2048x128,causal", "f32 1x16x4096x64",
            "bf16 32x64x1x128,kv=8,keys=8192", "bf16 128x64x1x128,kv=8,keys=32768",
-           "bf16 32x64x8x128,kv=8,keys=8192,causal"});
+           "bf16 32x64x8x128,kv=8,keys=8192,causal",
+           "bf16 32x64x1x128,kv=8,keys=8192,e4m3,scaled"});
     case Backend::simt:
       return Problem::parse_all({"f32 1x2x64x64", "bf16 1x2x64x64,causal"});
   }
@@ -323,9 +352,10 @@ std::vector<Problem> Attention::bench_problems(Backend backend) {
 }
 
 Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
-  problem.expect(name, 4,
-                 {"kv", "keys", "dv", "scale", "causal", "window", "cap", "slopes", "bias", "sinks",
-                  "lse", "lengths", "packed", "page", "bshd", "special", "masked"});
+  problem.expect(
+      name, 4,
+      {"kv", "keys", "dv", "scale", "causal", "window", "cap", "slopes", "bias", "sinks", "lse",
+       "lengths", "packed", "page", "bshd", "e4m3", "scaled", "special", "masked"});
   const std::int64_t batch = problem.extents[0];
   const std::int64_t heads = problem.extents[1];
   const std::int64_t queries = problem.extents[2];
@@ -345,6 +375,13 @@ Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
     reject(name, fmt::format("keys is {}; accepted: a multiple of {}, the keys of a page", keys,
                              pages.size));
   }
+  const DType key_type = problem.has("e4m3") ? DType::e4m3 : problem.dtype;
+  if (key_type == DType::e4m3 && problem.has("masked")) {
+    reject(name, "e4m3 is given; accepted without masked: e4m3 has no infinity");
+  }
+  if (key_type != DType::e4m3 && problem.has("scaled")) {
+    reject(name, "scaled is given; accepted with e4m3 only");
+  }
   const bool causal = problem.has("causal");
   const std::int64_t window = problem.integer("window", 0, Problem::count);
   const Masks masks{queries, keys, causal, causal ? window_among(window, keys) : 0, lengths};
@@ -354,13 +391,14 @@ Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
   if (inputs.variant().values == Values::adversarial) {
     narrowed = problem.dtype == DType::f64 ? 0x1p-98 : problem.dtype == DType::f16 ? 1 : 0x1p-28;
   }
-  const auto input = [&](std::string_view tensor, std::int64_t elements, std::int64_t of_heads,
-                         std::int64_t rows, std::int64_t columns, double scale,
-                         const ValueMaker& maker) {
+  const double narrowed_keys = key_type == DType::e4m3 ? 1.0 : narrowed;
+  const auto input = [&](std::string_view tensor, DType dtype, std::int64_t elements,
+                         std::int64_t of_heads, std::int64_t rows, std::int64_t columns,
+                         double scale, const ValueMaker& maker) {
     const Extents shape = bshd ? Extents{elements, rows, of_heads, columns}
                                : Extents{elements, of_heads, rows, columns};
-    ConstTensorRef made = maker ? inputs.input(tensor, problem.dtype, shape, maker)
-                                : inputs.input(tensor, problem.dtype, shape, scale);
+    ConstTensorRef made = maker ? inputs.input(tensor, dtype, shape, maker)
+                                : inputs.input(tensor, dtype, shape, scale);
     if (bshd) {
       std::swap(made.shape[1], made.shape[2]);
       std::swap(made.strides[1], made.strides[2]);
@@ -389,15 +427,23 @@ Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
   const std::int64_t key_rows = packed ? problem_offset(batch, keys, key_shift(queries, keys))
                                 : pages.size > 0 ? pages.size
                                                  : keys;
-  call.q = input("q", query_elements, heads, query_rows, width, narrowed, q_maker);
-  call.k = input("k", key_elements, kv_heads, key_rows, width, narrowed, k_maker);
-  call.v = input("v", key_elements, kv_heads, key_rows, value_width, 1.0, v_maker);
+  call.q = input("q", problem.dtype, query_elements, heads, query_rows, width, narrowed, q_maker);
+  call.k = input("k", key_type, key_elements, kv_heads, key_rows, width, narrowed_keys, k_maker);
+  call.v = input("v", key_type, key_elements, kv_heads, key_rows, value_width, 1.0, v_maker);
   const DType arithmetic = problem.dtype == DType::f64 ? DType::f64 : DType::f32;
   make_options(problem, {batch, heads, queries, keys, arithmetic}, inputs, options);
   if (pages.size > 0) {
     options.page_table = inputs.input(
         "page_table", DType::i32, {batch, pages.per_element},
         [pages](std::int64_t index, double) { return static_cast<double>(pages.scatter(index)); });
+  }
+  if (problem.has("scaled")) {
+    // A head whose keys are all zeros may have the factor 0.
+    options.k_scales = inputs.input(
+        "k_scales", DType::f32, {batch, kv_heads},
+        [](std::int64_t index, double uniform) { return index % 7 == 5 ? 0 : 0.25 + uniform; });
+    options.v_scales = inputs.input("v_scales", DType::f32, {batch, kv_heads},
+                                    [](std::int64_t, double uniform) { return 4 * uniform - 2; });
   }
   call.o = inputs.output("o", problem.dtype, {query_elements, heads, query_rows, value_width});
   if (problem.has("lse")) {
@@ -413,12 +459,14 @@ Problem Attention::describe(const Call& call) {
       .flag("lse", args.has_lse())
       .integer("page", args.has_pages() ? call.k.shape[2] : 0, 0)
       .flag("bshd", has_heads_inside(call.q) || has_heads_inside(call.k))
+      .flag("e4m3", args.has_e4m3_keys())
+      .flag("scaled", is_given(call.options.k_scales) || is_given(call.options.v_scales))
       .problem();
 }
 
 std::span<const ArgumentSpec> Attention::arguments() {
   using Kind = ArgumentSpec::Kind;
-  static constexpr std::array<ArgumentSpec, 14> specs{{
+  static constexpr std::array<ArgumentSpec, 16> specs{{
       {"q", Kind::tensor, true, "queries, B x H x Sq x D"},
       {"k", Kind::tensor, true, "keys, B x Hk x Sk x D"},
       {"v", Kind::tensor, true, "values, B x Hk x Sk x Dv"},
@@ -429,6 +477,8 @@ std::span<const ArgumentSpec> Attention::arguments() {
       {"slopes", Kind::tensor, false, "H: of ALiBi"},
       {"bias", Kind::tensor, false, "B x H x Sq x Sk: added to the scores"},
       {"sinks", Kind::tensor, false, "H: a score without a value"},
+      {"k_scales", Kind::tensor, false, "f32, B x Hk: factors of k if it is e4m3"},
+      {"v_scales", Kind::tensor, false, "f32, B x Hk: factors of v if it is e4m3"},
       {"cap", Kind::number, false, "soft cap of the scores; default none"},
       {"scale", Kind::number, false, "factor of the scores; default 1/sqrt(D)"},
       {"causal", Kind::flag, false, "a query sees no key behind it; the last query all"},
@@ -456,6 +506,8 @@ void Attention::invoke(Context& context, Invocation& call, Pick pick) {
   options.slopes = given("slopes");
   options.bias = given("bias");
   options.sinks = given("sinks");
+  options.k_scales = given("k_scales");
+  options.v_scales = given("v_scales");
   Extents shape = q.shape;
   // attention() rejects wrong ranks with a message.
   if (shape.rank == 4 && v.rank() == 4) shape[3] = v.shape[3];

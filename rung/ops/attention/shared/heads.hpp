@@ -4,7 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <type_traits>
 
+#include "rung/core/bounds.hpp"
 #include "rung/core/dtype.hpp"
 #include "rung/core/view.hpp"
 #include "rung/ops/attention/op/attention.hpp"
@@ -17,13 +20,16 @@ namespace rung {
 /// q and o are batch x heads x queries x width, k and v batch x kv_heads x keys x width; v and o
 /// have value_width instead of width. With offsets, q and o (or k and v) hold the rows of all batch
 /// elements one after another, at index 0 of the first axis; with a page table, the first axis of k
-/// and v are pages.
-template <class T>
+/// and v are pages. K, the type of k and v, is T or e4m3, with the scales below.
+template <class T, class K = T>
 struct AttentionHeads {
   using Element = T;
+  using KeyElement = K;
   using Sum = Accumulator<T>;
+  static constexpr bool has_scaled_keys = !std::is_same_v<T, K>;
 
-  View<const T, 4> q, k, v;
+  View<const T, 4> q;
+  View<const K, 4> k, v;
   View<T, 4> o;
   View<Sum, 3> lse;                           // no data: not requested
   View<const std::int32_t, 1> key_lengths;    // no data: all keys exist
@@ -31,7 +37,8 @@ struct AttentionHeads {
   View<const std::int32_t, 1> key_offsets;    // no data: k and v have a batch axis, or pages
   View<const std::int32_t, 2> page_table;     // no data: no pages
   View<const Sum, 1> sinks;                   // no data: none
-  ScoreRule<Sum> rule;
+  View<const Sum, 2> k_scales, v_scales;      // batch x kv_heads, of e4m3 keys; no data: 1
+  ScoreRule<Sum> rule;                        // without k_scales: see rule_of()
   bool causal;
   std::int64_t window;      // 0: none
   std::int64_t batch_size;  // batch elements
@@ -66,20 +73,41 @@ struct AttentionHeads {
     return element_of(o, query_offsets, b);
   }
   /// Returns the keys or values of a batch element, heads x rows x columns; not with a page table.
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE View<const T, 3> k_of(std::int64_t b) const {
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE View<const K, 3> k_of(std::int64_t b) const {
     return element_of(k, key_offsets, b);
   }
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE View<const T, 3> v_of(std::int64_t b) const {
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE View<const K, 3> v_of(std::int64_t b) const {
     return element_of(v, key_offsets, b);
   }
   /// Returns key j, or its value, of a batch element and head, wherever it is stored.
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE View<const T, 1> key(std::int64_t b, std::int64_t g,
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE View<const K, 1> key(std::int64_t b, std::int64_t g,
                                                                 std::int64_t j) const {
     return row_of(k, b, g, j);
   }
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE View<const T, 1> value(std::int64_t b, std::int64_t g,
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE View<const K, 1> value(std::int64_t b, std::int64_t g,
                                                                   std::int64_t j) const {
     return row_of(v, b, g, j);
+  }
+
+  /// Returns the rule of a head of k, whose scale includes that of its keys. Kernels that keep the
+  /// maximum of unscaled products need a factor above 0, also for keys that are all zeros.
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE ScoreRule<Sum> rule_of(
+      [[maybe_unused]] std::int64_t b, [[maybe_unused]] std::int64_t g) const {
+    ScoreRule<Sum> own = rule;
+    if constexpr (has_scaled_keys) {
+      if (k_scales.data != nullptr) {
+        own.scale = larger(rule.scale * k_scales(b, g), std::numeric_limits<Sum>::min());
+      }
+    }
+    return own;
+  }
+  /// Returns the factor of the weighted values of a head of v.
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE Sum value_scale([[maybe_unused]] std::int64_t b,
+                                                           [[maybe_unused]] std::int64_t g) const {
+    if constexpr (has_scaled_keys) {
+      if (v_scales.data != nullptr) return v_scales(b, g);
+    }
+    return 1;
   }
 
   RUNG_HD RUNG_ALWAYS_INLINE void write_lse(std::int64_t b, std::int64_t h, std::int64_t i,
@@ -93,7 +121,7 @@ struct AttentionHeads {
   }
 
  private:
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE View<const T, 1> row_of(const View<const T, 4>& rows,
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE View<const K, 1> row_of(const View<const K, 4>& rows,
                                                                    std::int64_t b, std::int64_t g,
                                                                    std::int64_t j) const {
     if (page_table.data != nullptr) {
@@ -110,38 +138,56 @@ struct AttentionHeads {
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Returns whether the arguments are those that every rung knows: a batch axis for q, k and v, and
-/// scores that are scaled products.
+/// Returns whether the arguments are those that every rung knows: q, k and v of one type with a
+/// batch axis, and scores that are scaled products.
 inline Support require_basic(const Attention::Args& args) {
+  if (args.has_e4m3_keys()) return unsupported("k and v are e4m3");
   if (args.is_packed()) return unsupported("query_offsets or key_offsets are given");
   if (args.has_pages()) return unsupported("page_table is given");
   if (!args.has_plain_scores()) return unsupported("soft_cap, slopes or bias are given");
   return args.has_sinks() ? unsupported("sinks are given") : supported;
 }
 
-template <class T>
-AttentionHeads<T> attention_heads(const Attention::Args& args) {
+/// Calls f.template operator()<T, K>() with the element types of q and o, and of k and v.
+template <class F>
+void visit_types(const Attention::Args& args, F&& f) {
+  if (args.has_e4m3_keys()) {
+    visit<float, f16, bf16>(args.q.dtype, [&]<class T>() { f.template operator()<T, e4m3>(); });
+  } else {
+    visit<float, double, f16, bf16>(args.q.dtype,
+                                    [&]<class T>() { f.template operator()<T, T>(); });
+  }
+}
+
+template <class T, class K = T>
+AttentionHeads<T, K> attention_heads(const Attention::Args& args) {
   using Sum = Accumulator<T>;
   const AttentionOptions& options = args.options;
-  AttentionHeads<T> heads{.q = args.q.view<const T, 4>(),
-                          .k = args.k.view<const T, 4>(),
-                          .v = args.v.view<const T, 4>(),
-                          .o = args.o.view<T, 4>(),
-                          .lse = {},
-                          .key_lengths = numbers_of(options.key_lengths),
-                          .query_offsets = numbers_of(options.query_offsets),
-                          .key_offsets = numbers_of(options.key_offsets),
-                          .page_table = {},
-                          .sinks = {},
-                          .rule = score_rule<Sum>(options),
-                          .causal = options.causal,
-                          .window = options.window,
-                          .batch_size = args.batch(),
-                          .key_count = args.keys(),
-                          .group = static_cast<int>(args.group())};
+  AttentionHeads<T, K> heads{.q = args.q.view<const T, 4>(),
+                             .k = args.k.view<const K, 4>(),
+                             .v = args.v.view<const K, 4>(),
+                             .o = args.o.view<T, 4>(),
+                             .lse = {},
+                             .key_lengths = numbers_of(options.key_lengths),
+                             .query_offsets = numbers_of(options.query_offsets),
+                             .key_offsets = numbers_of(options.key_offsets),
+                             .page_table = {},
+                             .sinks = {},
+                             .k_scales = {},
+                             .v_scales = {},
+                             .rule = score_rule<Sum>(options),
+                             .causal = options.causal,
+                             .window = options.window,
+                             .batch_size = args.batch(),
+                             .key_count = args.keys(),
+                             .group = static_cast<int>(args.group())};
   if (args.has_lse()) heads.lse = options.lse.view<Sum, 3>();
   if (args.has_pages()) heads.page_table = options.page_table.view<const std::int32_t, 2>();
   if (args.has_sinks()) heads.sinks = options.sinks.view<const Sum, 1>();
+  if constexpr (AttentionHeads<T, K>::has_scaled_keys) {
+    if (options.k_scales.data != nullptr) heads.k_scales = options.k_scales.view<const Sum, 2>();
+    if (options.v_scales.data != nullptr) heads.v_scales = options.v_scales.view<const Sum, 2>();
+  }
   return heads;
 }
 

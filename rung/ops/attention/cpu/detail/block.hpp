@@ -25,9 +25,9 @@ struct RowKeyBlock {
 };
 
 using Attend = void(const Attention::Args& args, const RowKeyBlock& block, void* scratch);
-/// Returns the kernel for the type of q, compiled for the best instruction set of this CPU
+/// Returns the kernel for the types of q and k, compiled for the best instruction set of this CPU
 /// (030_simd.cpp).
-Attend* attend_for(DType dtype);
+Attend* attend_for(const Attention::Args& args);
 
 /// Returns the number of queries of a batch element. It reads query_offsets.
 inline std::int64_t queries_of_element(const Attention::Args& args, std::int64_t b) {

@@ -13,14 +13,13 @@
 
 namespace rung::attention_cpu {
 
-template <class T>
-using Heads = AttentionHeads<T>;
+template <class T, class K = T>
+using Heads = AttentionHeads<T, K>;
 
 /// Returns the sink of head h, -infinity if there are none: a score whose weight has no value.
-template <class T>
-typename Heads<T>::Sum sink_of(const Heads<T>& p, std::int64_t h) {
-  return p.sinks.data != nullptr ? p.sinks(h)
-                                 : -std::numeric_limits<typename Heads<T>::Sum>::infinity();
+template <class T, class K>
+Accumulator<T> sink_of(const Heads<T, K>& p, std::int64_t h) {
+  return p.sinks.data != nullptr ? p.sinks(h) : -std::numeric_limits<Accumulator<T>>::infinity();
 }
 
 /// Returns the divisor of a row's weighted values, given the sum of its weights. The sum is 0 if
@@ -45,10 +44,10 @@ Sum add_sink(Sum sink, Sum& maximum, Sum& sum) {
   return rescale;
 }
 
-/// Calls f(Heads<T>) with the element type of the arguments.
+/// Calls f(Heads<T, K>) with the element types of the arguments.
 template <class F>
 void with_heads(const Attention::Args& args, F&& f) {
-  visit<float, double, f16, bf16>(args.q.dtype, [&]<class T>() { f(attention_heads<T>(args)); });
+  visit_types(args, [&]<class T, class K>() { f(attention_heads<T, K>(args)); });
 }
 
 }  // namespace rung::attention_cpu

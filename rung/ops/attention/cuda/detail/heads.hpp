@@ -9,6 +9,7 @@
 #include "rung/core/view.hpp"
 #include "rung/device/convert.hpp"
 #include "rung/device/device.hpp"
+#include "rung/device/e4m3.hpp"
 #include "rung/device/ptx/thread.hpp"
 #include "rung/ops/attention/op/attention.hpp"
 #include "rung/ops/attention/shared/heads.hpp"
@@ -16,8 +17,8 @@
 namespace rung::attention_cuda::inline RUNG_TARGET {
 
 /// Kernel parameters.
-template <class T>
-using Heads = AttentionHeads<T>;
+template <class T, class K = T>
+using Heads = AttentionHeads<T, K>;
 
 /// Initial value of maxima: finite, so that -infinity minus it is -infinity, not NaN. A sum of 0 at
 /// the end identifies a fully masked query.
@@ -45,8 +46,9 @@ __device__ __forceinline__ double log_sum(double maximum, double sum) {
 
 /// Adds the sink of head h, if there are sinks, to a row's maximum and sum of weights. Returns the
 /// factor by which this changes the weights of its keys.
-template <class T, class Sum>
-__device__ __forceinline__ Sum add_sink(const Heads<T>& p, std::int64_t h, Sum& maximum, Sum& sum) {
+template <class T, class K, class Sum>
+__device__ __forceinline__ Sum add_sink(const Heads<T, K>& p, std::int64_t h, Sum& maximum,
+                                        Sum& sum) {
   if (p.sinks.data == nullptr) return 1;
   const Sum greatest = larger(maximum, p.sinks(h));
   const Sum factor = power(maximum - greatest);

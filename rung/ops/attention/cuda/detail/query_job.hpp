@@ -129,6 +129,7 @@ inline Support require_tensor_cores(const Attention::Args& args, int rows) {
   if (args.q.dtype != DType::f16 && args.q.dtype != DType::bf16) {
     return unsupported("this rung multiplies f16 and bf16");
   }
+  if (args.has_e4m3_keys()) return unsupported("k and v are e4m3");
   if (args.width() > max_tensor_width || args.value_width() > max_tensor_width) {
     return unsupported("D or Dv above 256");
   }

@@ -88,13 +88,13 @@ struct Layout {
 };
 
 /// Multiplies a tile of rows by the keys of a split and writes the results.
-template <class T, int Width, int Rows, bool Plain>
-__device__ __forceinline__ void multiply_rows(const Heads<T>& p, const Cut<Accumulator<T>>& cut,
+template <class T, class K, int Width, int Rows, bool Plain>
+__device__ __forceinline__ void multiply_rows(const Heads<T, K>& p, const Cut<Accumulator<T>>& cut,
                                               bool wide, const ElementRows& rows, std::int64_t b,
                                               std::int64_t g, int split, std::int64_t row_tile,
                                               Layout<Accumulator<T>, Width, Rows>& layout) {
   using Sum = Accumulator<T>;
-  using Values = Lane<T, Width>;
+  using Values = Lane<K, Width>;
   const int lane = lane_of_thread();
   const int warp = static_cast<int>(threadIdx.x) / warp_size;
   const std::int64_t first_row = row_tile * Rows;
@@ -130,7 +130,8 @@ __device__ __forceinline__ void multiply_rows(const Heads<T>& p, const Cut<Accum
   }
   __syncthreads();
 
-  const Sum factor = unit_of<Plain>(p.rule).exponent;
+  const ScoreRule<Sum> rule = p.rule_of(b, g);
+  const Sum factor = unit_of<Plain>(rule).exponent;
   const bool ruled = !Plain && !p.rule.is_plain();
   Sum o[Rows][Values::size] = {};
   Sum maximum[Rows];
@@ -140,9 +141,9 @@ __device__ __forceinline__ void multiply_rows(const Heads<T>& p, const Cut<Accum
     maximum[r] = no_maximum<Sum>;
     sum[r] = 0;
   }
-  const StoredKeys<T> stored(p, cut.page, b);
-  const T* k = nullptr;
-  const T* v = nullptr;
+  const StoredKeys<T, K> stored(p, cut.page, b);
+  const K* k = nullptr;
+  const K* v = nullptr;
   std::int32_t entry = 0;  // of the lane's key in the page table, loaded one step ahead
   const auto entry_at = [&](int first) {
     return stored.entry(own.first + smaller(first + lane / key_lanes, keys - 1));
@@ -173,7 +174,7 @@ __device__ __forceinline__ void multiply_rows(const Heads<T>& p, const Cut<Accum
       Sum score = 0;
 #pragma unroll
       for (int i = 0; i < Values::size; ++i) {
-        score += layout.q[r][Values::column(i)] * convert<Sum>(of_k.at[i]);
+        score += layout.q[r][Values::column(i)] * widened<Sum>(of_k.at[i]);
       }
 #pragma unroll
       for (int distance = 1; distance < key_lanes; distance *= 2) {
@@ -183,7 +184,7 @@ __device__ __forceinline__ void multiply_rows(const Heads<T>& p, const Cut<Accum
       if (j < of_row.first || j >= of_row.end) continue;  // skip, not multiply by 0: v may be NaN
       if (ruled) {
         const RowIndices& at = layout.rows[r];
-        score = p.rule(score, b, at.h, at.i, own.first + j, at.diagonal);
+        score = rule(score, b, at.h, at.i, own.first + j, at.diagonal);
       }
       if (score > maximum[r]) {
         const Sum rescale = power_of_2((maximum[r] - score) * factor);
@@ -195,7 +196,7 @@ __device__ __forceinline__ void multiply_rows(const Heads<T>& p, const Cut<Accum
       const Sum weight = power_of_2((score - maximum[r]) * factor);
       sum[r] += weight;
 #pragma unroll
-      for (int i = 0; i < Values::size; ++i) o[r][i] += weight * convert<Sum>(of_v.at[i]);
+      for (int i = 0; i < Values::size; ++i) o[r][i] += weight * widened<Sum>(of_v.at[i]);
     }
   }
 
@@ -239,9 +240,9 @@ __device__ __forceinline__ void multiply_rows(const Heads<T>& p, const Cut<Accum
   }
 }
 
-template <class T, int Width, int Rows, bool Plain>
+template <class T, class K, int Width, int Rows, bool Plain>
 __global__ void __launch_bounds__(threads)
-    attention_split_kv_rows(Heads<T> p, Cut<Accumulator<T>> cut, bool wide) {
+    attention_split_kv_rows(Heads<T, K> p, Cut<Accumulator<T>> cut, bool wide) {
   start_dependent();
   auto& layout = shared<Layout<Accumulator<T>, Width, Rows>>();
   std::int64_t at = blockIdx.x;
@@ -253,10 +254,10 @@ __global__ void __launch_bounds__(threads)
   const std::int64_t b = at / p.kv_heads();
   const ElementRows rows = rows_of<Plain>(p, cut, b);
   if constexpr (Plain) {
-    multiply_rows<T, Width, Rows, Plain>(p, cut, wide, rows, b, g, split, row_tile, layout);
+    multiply_rows<T, K, Width, Rows, Plain>(p, cut, wide, rows, b, g, split, row_tile, layout);
   } else {
     for (std::int64_t tile = row_tile; tile * Rows < rows.count; tile += cut.row_tiles) {
-      multiply_rows<T, Width, Rows, Plain>(p, cut, wide, rows, b, g, split, tile, layout);
+      multiply_rows<T, K, Width, Rows, Plain>(p, cut, wide, rows, b, g, split, tile, layout);
       __syncthreads();  // the layout has been read
     }
   }
@@ -306,30 +307,34 @@ Work work(const Attention::Args& args, const Context& context) {
                     args.width() + args.value_width(), 2);
 }
 
-template <class T, int Width>
+template <class T, class K, int Width>
 void launch_width(const Attention::Args& args, Context& context) {
   using Sum = Accumulator<T>;
   constexpr int rows = tile_rows<T, Width>;
   const SplitKvPlan plan = plan_of(args, context);
   const Cut<Sum> cut = cut_of<Sum>(args, context, plan.row_tiles, plan.splits);
-  const Heads<T> p = attention_heads<T>(args);
+  const Heads<T, K> p = attention_heads<T, K>(args);
   const LaunchShape shape{.grid = args.batch() * args.kv_heads() * plan.row_tiles * plan.splits,
                           .block = threads,
                           .shared_bytes = sizeof(Layout<Sum, Width, rows>),
                           .dependent = can_depend(context)};
   const bool wide = has_wide_rows(args.k) && has_wide_rows(args.v);
-  if (is_plain(args)) {
-    launch(context, shape, attention_split_kv_rows<T, Width, rows, true>, p, cut, wide);
+  // Plain kernels, as is_plain() says, have no scales.
+  if constexpr (std::is_same_v<T, K>) {
+    launch(context, shape,
+           is_plain(args) ? attention_split_kv_rows<T, K, Width, rows, true>
+                          : attention_split_kv_rows<T, K, Width, rows, false>,
+           p, cut, wide);
   } else {
-    launch(context, shape, attention_split_kv_rows<T, Width, rows, false>, p, cut, wide);
+    launch(context, shape, attention_split_kv_rows<T, K, Width, rows, false>, p, cut, wide);
   }
   combine_splits(args, context, p, cut);
 }
 
 void run(const Attention::Args& args, Context& context) {
   const bool narrow = larger(args.width(), args.value_width()) <= 128;
-  visit<float, double, f16, bf16>(args.q.dtype, [&]<class T>() {
-    narrow ? launch_width<T, 128>(args, context) : launch_width<T, 256>(args, context);
+  visit_types(args, [&]<class T, class K>() {
+    narrow ? launch_width<T, K, 128>(args, context) : launch_width<T, K, 256>(args, context);
   });
 }
 

@@ -41,8 +41,8 @@ struct Cut {
 struct ElementRows {
   std::int64_t count, before;
 };
-template <bool Plain, class T, class Sum>
-__device__ __forceinline__ ElementRows rows_of(const Heads<T>& p, const Cut<Sum>& cut,
+template <bool Plain, class T, class K, class Sum>
+__device__ __forceinline__ ElementRows rows_of(const Heads<T, K>& p, const Cut<Sum>& cut,
                                                std::int64_t b) {
   if constexpr (!Plain) {
     if (p.query_offsets.data != nullptr) {
@@ -67,15 +67,15 @@ __device__ __forceinline__ ScoreUnit<Sum> unit_of(const ScoreRule<Sum>& rule) {
 
 /// Finds the keys of a batch element, of which there are fewer than 2^31. The entry of the page
 /// table is an argument, so that a kernel can load it early.
-template <class T>
+template <class T, class K = T>
 class StoredKeys {
-  const Heads<T>& p_;
+  const Heads<T, K>& p_;
   Divisor page_;
   std::int64_t b_;
   std::int64_t first_;  // row of key 0 without pages
 
  public:
-  __device__ __forceinline__ StoredKeys(const Heads<T>& p, const Divisor& page, std::int64_t b)
+  __device__ __forceinline__ StoredKeys(const Heads<T, K>& p, const Divisor& page, std::int64_t b)
       : p_(p),
         page_(page),
         b_(b),
@@ -87,7 +87,7 @@ class StoredKeys {
     return p_.page_table(b_, std::int64_t{page_.quotient(static_cast<std::uint32_t>(j))});
   }
   /// Returns the offset of key j in k or v, at head 0.
-  [[nodiscard]] __device__ __forceinline__ std::int64_t offset(const View<const T, 4>& rows,
+  [[nodiscard]] __device__ __forceinline__ std::int64_t offset(const View<const K, 4>& rows,
                                                                std::int64_t j,
                                                                std::int32_t entry) const {
     if (p_.page_table.data != nullptr) {
@@ -106,7 +106,9 @@ class StoredKeys {
 template <class T>
 struct Row {
   std::int64_t b, h, i;
-  __device__ __forceinline__ Row(const Heads<T>& p, std::int64_t b, std::int64_t g, std::int64_t r)
+  template <class K>
+  __device__ __forceinline__ Row(const Heads<T, K>& p, std::int64_t b, std::int64_t g,
+                                 std::int64_t r)
       : b(b), h(g * p.group + r % p.group), i(r / p.group) {}
 };
 
@@ -118,8 +120,8 @@ struct RowIndices {
 /// A split's keys, [first, end), of those that the rows [first_row, last_row] of a tile see.
 struct SplitKeys {
   std::int64_t first, end;
-  template <class T>
-  __device__ __forceinline__ SplitKeys(const Heads<T>& p, const KeyMask<std::int64_t>& mask,
+  template <class T, class K>
+  __device__ __forceinline__ SplitKeys(const Heads<T, K>& p, const KeyMask<std::int64_t>& mask,
                                        std::int64_t first_row, std::int64_t last_row, int split,
                                        int splits, int unit) {
     const std::int64_t begin = mask.first_key(first_row / p.group);
@@ -137,14 +139,14 @@ __device__ __forceinline__ float greater(float a, float b) { return fmaxf(a, b);
 __device__ __forceinline__ double greater(double a, double b) { return fmax(a, b); }
 
 /// Adds the sink, if any, to a row's score maximum and sum. Returns the factor of its weighted
-/// values: that of the sink, divided by the sum.
-template <bool Plain, class T, class Sum>
-__device__ __forceinline__ Sum finish_row(const Heads<T>& p, std::int64_t h, Sum& maximum,
-                                          Sum& sum) {
+/// values: those of the sink and of the values, divided by the sum.
+template <bool Plain, class T, class K, class Sum>
+__device__ __forceinline__ Sum finish_row(const Heads<T, K>& p, std::int64_t b, std::int64_t h,
+                                          Sum& maximum, Sum& sum) {
   if constexpr (Plain) return reciprocal(sum);
   // A score unit above 1 takes the initial maximum to -infinity.
   maximum = greater(maximum, no_maximum<Sum>);
-  const Sum factor = add_sink(p, h, maximum, sum);
+  const Sum factor = add_sink(p, h, maximum, sum) * p.value_scale(b, h / p.group);
   return factor * reciprocal(sum);
 }
 
@@ -161,7 +163,8 @@ class RowResult {
  public:
   /// Finds the row's destination; the thread with `leads` set writes lse, or the partial maximum
   /// and sum.
-  __device__ __forceinline__ RowResult(const Heads<T>& p, const Cut<Sum>& cut,
+  template <class K>
+  __device__ __forceinline__ RowResult(const Heads<T, K>& p, const Cut<Sum>& cut,
                                        const ElementRows& rows, std::int64_t b, std::int64_t g,
                                        std::int64_t r, int split, Sum maximum, Sum sum,
                                        bool leads) {
@@ -173,8 +176,8 @@ class RowResult {
         o_ = &p.o_of(b)(row.h, row.i, 0);
       }
       stride_ = p.o.strides[3];
-      maximum *= unit_of<Plain>(p.rule).score;
-      factor_ = finish_row<Plain>(p, row.h, maximum, sum);
+      maximum *= unit_of<Plain>(p.rule_of(b, g)).score;
+      factor_ = finish_row<Plain>(p, b, row.h, maximum, sum);
       if (leads) p.write_lse(b, row.h, row.i, log_sum(maximum, sum));
       return;
     }
@@ -243,9 +246,9 @@ __device__ __forceinline__ void add_splits(CombineLayout<Sum>& layout, const Sum
 /// Combines the splits of a row in a fixed order and writes o and lse; one block per row. Lanes
 /// load the maxima and sums of different splits and warps add different splits, because a loop
 /// over all splits would wait for memory once per few of them.
-template <class T>
+template <class T, class K>
 __global__ void __launch_bounds__(warp_size* combine_warps)
-    attention_combine_splits(Heads<T> p, Cut<Accumulator<T>> cut) {
+    attention_combine_splits(Heads<T, K> p, Cut<Accumulator<T>> cut) {
   using Sum = Accumulator<T>;
   constexpr int lane_splits = max_splits / warp_size;
   start_dependent();
@@ -256,7 +259,7 @@ __global__ void __launch_bounds__(warp_size* combine_warps)
   const std::int64_t g = blockIdx.x / cut.rows % p.kv_heads();
   const std::int64_t b = blockIdx.x / cut.rows / p.kv_heads();
   const ElementRows rows = rows_of<false>(p, cut, b);
-  const ScoreUnit<Sum> unit = unit_of<false>(p.rule);
+  const ScoreUnit<Sum> unit = unit_of<false>(p.rule_of(b, g));
   for (std::int64_t r = blockIdx.x % cut.rows; r < rows.count; r += cut.rows) {
     const std::int64_t first = (rows.before + g * rows.count + r) * cut.splits;
     Sum maxima[lane_splits];
@@ -297,7 +300,7 @@ __global__ void __launch_bounds__(warp_size* combine_warps)
     __syncthreads();
     const Row<T> row(p, b, g, r);
     maximum *= unit.score;
-    const Sum factor = finish_row<false>(p, row.h, maximum, sum);
+    const Sum factor = finish_row<false>(p, b, row.h, maximum, sum);
     const View<T, 1> o = p.o_of(b).at(row.h).at(row.i);
     for (int column = static_cast<int>(threadIdx.x); column < width;
          column += warp_size * combine_warps) {
@@ -353,8 +356,8 @@ Cut<Sum> cut_of(const Attention::Args& args, Context& context, std::int64_t row_
 }
 
 /// Launches the combine kernel if splits > 1.
-template <class T>
-void combine_splits(const Attention::Args& args, Context& context, const Heads<T>& p,
+template <class T, class K>
+void combine_splits(const Attention::Args& args, Context& context, const Heads<T, K>& p,
                     const Cut<Accumulator<T>>& cut) {
   if (cut.splits == 1) return;
   launch(context,
@@ -362,7 +365,7 @@ void combine_splits(const Attention::Args& args, Context& context, const Heads<T
           .block = warp_size * combine_warps,
           .shared_bytes = sizeof(CombineLayout<Accumulator<T>>),
           .dependent = can_depend(context)},
-         attention_combine_splits<T>, p, cut);
+         attention_combine_splits<T, K>, p, cut);
 }
 
 }  // namespace rung::attention_cuda::inline RUNG_TARGET::split_kv

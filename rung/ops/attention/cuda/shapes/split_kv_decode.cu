@@ -104,6 +104,7 @@ Support supports(const Attention::Args& args, const Context& context) {
   if (args.q.dtype != DType::f16 && args.q.dtype != DType::bf16) {
     return unsupported("f16 and bf16 only");
   }
+  if (args.has_e4m3_keys()) return unsupported("k and v are e4m3");
   if (args.width() > 256 || args.value_width() > 256) return unsupported("D and Dv up to 256");
   if (!has_wide_rows(args.k) || !has_wide_rows(args.v)) {
     return unsupported("rows of k and v: contiguous, multiples of 16 bytes, aligned to 16 bytes");
