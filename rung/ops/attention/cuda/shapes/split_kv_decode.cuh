@@ -225,11 +225,11 @@ __device__ __forceinline__ void multiply_tile(const Heads<T>& p, const Cut<float
   const int warp_row = warp % RowWarps * warp_rows;
   // Other than plain kernels have less than 2^31 keys, and no registers to spare.
   using Index = std::conditional_t<Plain, std::int64_t, int>;
-  WarpRows<T, Width, Tile::shared_q, Plain, Index> mine;
+  WarpRows<T, T, Width, Tile::shared_q, Plain, Index> mine;
   mine.load(p, b, g, mask, first_row + warp_row, rows.count);
   SharedRows<T, Width> shared_rows{};
   if constexpr (Tile::shared_q) {
-    store_queries<Plain, T, Width>(p, b, g, first_row, rows.count, Tile::rows, layout.q.at);
+    store_queries<Plain, T, T, Width>(p, b, g, first_row, rows.count, Tile::rows, layout.q.at);
     shared_rows.q = layout.q.at + warp_row;
   }
   if constexpr (!Plain) shared_rows.indices = layout.of.rows + warp_row;
@@ -252,9 +252,9 @@ __device__ __forceinline__ void multiply_tile(const Heads<T>& p, const Cut<float
       const auto j = static_cast<Index>(first + key);
       const auto& tile = layout.stages[stage];
       if (masked) {
-        mine.template add_keys<steps, true>(p, shared_rows, tile, key, b, j, factor, window);
+        mine.template add_keys<steps, true>(p.rule, shared_rows, tile, key, b, j, factor, window);
       } else {
-        mine.template add_keys<steps, false>(p, shared_rows, tile, key, b, j, factor, window);
+        mine.template add_keys<steps, false>(p.rule, shared_rows, tile, key, b, j, factor, window);
       }
     }
     stage = stage == stages - 1 ? 0 : stage + 1;

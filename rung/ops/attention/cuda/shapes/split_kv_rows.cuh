@@ -46,6 +46,27 @@ __device__ __forceinline__ void hide_unseen(std::uint32_t (&v)[2], const unsigne
   }
 }
 
+/// Columns of fragments. Of e4m3 keys and values, ldmatrix, made for 16-bit elements, gives a lane
+/// four adjacent elements of a key: columns are permuted within each 16, in both operands alike.
+template <class K>
+struct Columns {
+  static constexpr bool permuted = std::is_same_v<K, e4m3>;
+
+  /// Returns the column of element i of half `half` of the operand's step d in lane 4 n + t.
+  static __device__ __forceinline__ int of_q(int d, int half, int t, int i) {
+    return 16 * d + (permuted ? 4 * t + 2 * half : 8 * half + 2 * t) + i;
+  }
+  /// Returns the place of a column of q in shared memory, so that ldmatrix loads fragments of q.
+  static __device__ __forceinline__ int place_of_q(int column) {
+    if (!permuted) return column;
+    return column / 16 * 16 + column / 2 % 2 * 8 + column / 4 % 4 * 2 + column % 2;
+  }
+  /// Returns the column of element i (of two) of accumulator n of o in lane 4 m + t.
+  static __device__ __forceinline__ int of_o(int n, int t, int i) {
+    return permuted ? n / 2 * 16 + 4 * t + 2 * i + n % 2 : 8 * n + 2 * t + i;
+  }
+};
+
 /// What a warp's rows have in shared memory, from its first row on.
 template <class T, int Width>
 struct SharedRows {
@@ -54,9 +75,9 @@ struct SharedRows {
 };
 
 /// 16 rows of q and their running maxima, sums and weighted values. A lane holds rows lane / 4 and
-/// lane / 4 + 8, and columns 2 (lane % 4) and 2 (lane % 4) + 1 of each eight columns of o. With
-/// SharedQ, q is in shared memory instead of registers. Index: of keys.
-template <class T, int Width, bool SharedQ, bool Plain, class Index>
+/// lane / 4 + 8, and two columns of each eight of o (Columns). With SharedQ, q is in shared memory
+/// instead of registers. Index: of keys.
+template <class T, class K, int Width, bool SharedQ, bool Plain, class Index>
 struct WarpRows {
   std::uint32_t q[SharedQ ? 1 : Width / 16][4];
   float o[Width / 8][4] = {};
@@ -64,7 +85,7 @@ struct WarpRows {
   float sum[2] = {};  // over this lane's keys
   Index seen[2];      // end of the keys that each row sees
 
-  __device__ __forceinline__ void load(const Heads<T>& p, std::int64_t b, std::int64_t g,
+  __device__ __forceinline__ void load(const Heads<T, K>& p, std::int64_t b, std::int64_t g,
                                        const KeyMask<std::int64_t>& mask, std::int64_t first_row,
                                        std::int64_t rows) {
     const int lane = lane_of_thread();
@@ -83,7 +104,7 @@ struct WarpRows {
             std::uint32_t pair = 0;
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
-              const std::int64_t column = d * 16 + half * 8 + lane % 4 * 2 + i;
+              const std::int64_t column = Columns<K>::of_q(d, half, lane % 4, i);
               if (exists && column < p.width()) {
                 pair |= std::uint32_t{from[column * p.q.strides[3]].bits} << 16 * i;
               }
@@ -107,16 +128,17 @@ struct WarpRows {
     }
   }
 
-  /// Adds keys [from, from + 16 Steps) of a tile; key `from` has index `j` in the batch element.
+  /// Adds keys [from, from + 16 Steps) of a tile of batch element `b`; key `from` has index `j` in the batch element.
   /// tile.load_k(words, key, d) loads the fragments of keys [key, key + 8) and [key + 8, key + 16) in
   /// columns [16 d, 16 d + 16); tile.load_v(words, key, n) those of columns [8 n, 8 n + 8) and
   /// [8 n + 8, 8 n + 16) of values [key, key + 16). `factor` scales scores to exponents of 2.
   /// `Masked`: some rows do not see all of these keys: a row sees the last `window` keys before its
-  /// `seen`. `b` is the batch element.
+  /// `seen`.
   template <int Steps, bool Masked, class Tile>
-  __device__ __forceinline__ void add_keys(const Heads<T>& p, const SharedRows<T, Width>& shared,
-                                           const Tile& tile, int from, std::int64_t b, Index j,
-                                           float factor, Index window) {
+  __device__ __forceinline__ void add_keys(const ScoreRule<float>& rule,
+                                           const SharedRows<T, Width>& shared, const Tile& tile,
+                                           int from, std::int64_t b, Index j, float factor,
+                                           Index window) {
     const int lane = lane_of_thread();
     float scores[2 * Steps][4] = {};
 #pragma unroll
@@ -132,7 +154,7 @@ struct WarpRows {
       }
     }
     if constexpr (!Plain) {
-      if (!p.rule.is_plain()) {
+      if (!rule.is_plain()) {
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
           const RowIndices at = shared.indices[lane / 4 + 8 * r];
@@ -143,7 +165,7 @@ struct WarpRows {
               const Index key = j + n * 8 + lane % 4 * 2 + i;
               if (Masked && key >= seen[r]) continue;  // has no bias
               float& score = scores[n][2 * r + i];
-              score = p.rule(score, b, at.h, at.i, key, at.diagonal);
+              score = rule(score, b, at.h, at.i, key, at.diagonal);
             }
           }
         }
@@ -233,8 +255,8 @@ struct WarpRows {
 
 /// Stores `count` rows of q from first_row on, rows and columns that do not exist as zeros. Threads
 /// of `warps` warps call it.
-template <bool Plain, class T, int Width>
-__device__ __forceinline__ void store_queries(const Heads<T>& p, std::int64_t b, std::int64_t g,
+template <bool Plain, class T, class K, int Width>
+__device__ __forceinline__ void store_queries(const Heads<T, K>& p, std::int64_t b, std::int64_t g,
                                               std::int64_t first_row, std::int64_t rows, int count,
                                               T (*to)[Width + 8]) {
   for (int r = static_cast<int>(threadIdx.x) / warp_size; r < count; r += warps) {
@@ -244,7 +266,8 @@ __device__ __forceinline__ void store_queries(const Heads<T>& p, std::int64_t b,
 #pragma unroll
     for (int first = 0; first < Width; first += warp_size) {
       const int column = first + lane_of_thread();
-      to[r][column] = exists && column < p.width() ? from(column) : zero<T>();
+      to[r][Columns<K>::place_of_q(column)] =
+          exists && column < p.width() ? from(column) : zero<T>();
     }
   }
 }

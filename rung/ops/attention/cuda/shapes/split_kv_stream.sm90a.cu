@@ -14,27 +14,28 @@
 //          K and V again, from L2.
 // Source   T. Dao and others, Flash-Decoding for long-context inference, 2023; Z. Ye and others,
 //          FlashInfer, 2025 (balanced lists of work).
+#ifndef RUNG_SPLIT_TYPE
+#define RUNG_SPLIT_TYPE bf16, bf16
+#endif
+
+#include "rung/cpu/split.hpp"  // types: f16,f16 bf16,bf16 f16,e4m3 bf16,e4m3
+#include "rung/device/e4m3.hpp"
 #include "rung/device/last_block.hpp"
-#include "rung/device/ptx/bulk_copy.hpp"
+#include "rung/device/ptx/tensor_copy.hpp"
 #include "rung/device/stage_ring.hpp"
 #include "rung/device/tickets.hpp"
-#include "rung/device/tile/panel_tile.hpp"
 #include "rung/ops/attention/cuda/detail/facts.hpp"
 #include "rung/ops/attention/cuda/shapes/split_kv_rows.cuh"
 
-namespace rung {
-namespace {
+namespace rung::attention_cuda::inline RUNG_TARGET::split_kv {
 
-using namespace attention_cuda;
-using namespace attention_cuda::split_kv;
-
-constexpr int tile_keys = 64;
 constexpr int block_threads = warp_size * warps;
 constexpr int most_blocks = 4096;  // that may share heads
 
 /// Sizes by padded width of D and Dv: stages of K and V fill shared memory.
-template <int Width, int RowWarps, bool Plain>
+template <class K, int Width, int RowWarps, bool Plain>
 struct StreamTile {
+  static constexpr int keys = sizeof(K) == 1 && Width > 64 ? 128 : 64;
   static constexpr int width = Width;
   static constexpr int row_warps = RowWarps;
   static constexpr bool plain = Plain;
@@ -47,22 +48,59 @@ struct StreamTile {
   static constexpr int stages = Width == 64 ? 4 : Width == 128 && blocks_per_sm == 1 ? 5 : 3;
 };
 
-/// Tile of K and V, 128 bytes of a key per panel (panel_tile.hpp).
-template <class T, int Width>
+/// Tile of K and V in panels of 128 bytes of a key, swizzled. Loads fragments of mma as WarpRows
+/// expects them.
+template <class T, class K, int Width, int Keys>
 struct alignas(1024) KeyStage {
-  using Panels = PanelTile<T, tile_keys, Width>;
-  unsigned char k[Panels::bytes];
-  unsigned char v[Panels::bytes];
+  static constexpr int line = 128;
+  static constexpr int panel_columns = line / static_cast<int>(sizeof(K));
+  static constexpr int panels = (Width + panel_columns - 1) / panel_columns;
+  static constexpr int panel_bytes = Keys * line;
+  unsigned char k[panels * panel_bytes];
+  unsigned char v[panels * panel_bytes];
 
-  /// Load fragments of mma, as WarpRows expects them.
+  static __device__ __forceinline__ int place(int key, int column) {
+    return column / panel_columns * panel_bytes +
+           swizzled<Swizzle::bytes_128>(key * line +
+                                        column % panel_columns * static_cast<int>(sizeof(K)));
+  }
   __device__ __forceinline__ void load_k(std::uint32_t (&words)[4], int key, int d) const {
     const int lane = lane_of_thread();
-    ptx::load_matrix<4>(
-        words, k + Panels::place(key + lane % 8 + lane / 16 * 8, d * 16 + lane / 8 % 2 * 8));
+    if constexpr (sizeof(K) == 1) {
+      std::uint32_t bytes[2];
+      ptx::load_matrix<2>(bytes, k + place(key + lane % 16, d * 16));
+      widen(bytes[0], words[0], words[1]);
+      widen(bytes[1], words[2], words[3]);
+    } else {
+      ptx::load_matrix<4>(words,
+                          k + place(key + lane % 8 + lane / 16 * 8, d * 16 + lane / 8 % 2 * 8));
+    }
   }
   __device__ __forceinline__ void load_v(std::uint32_t (&words)[4], int key, int n) const {
     const int lane = lane_of_thread();
-    ptx::load_matrix<4, true>(words, v + Panels::place(key + lane % 16, n * 8 + lane / 16 * 8));
+    if constexpr (sizeof(K) == 1) {
+      // A lane gets columns 2 c and 2 c + 1 of two keys: the even columns, then the odd ones.
+      std::uint32_t bytes[2];
+      ptx::load_matrix<2, true>(bytes, v + place(key + lane % 16, n * 8));
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        std::uint32_t both[2];
+        widen_e4m3<T>(ptx::permute_bytes<0x3120>(bytes[i], 0), both);
+        words[i] = both[0];
+        words[2 + i] = both[1];
+      }
+    } else {
+      ptx::load_matrix<4, true>(words, v + place(key + lane % 16, n * 8 + lane / 16 * 8));
+    }
+  }
+
+ private:
+  static __device__ __forceinline__ void widen(std::uint32_t bytes, std::uint32_t& low,
+                                               std::uint32_t& high) {
+    std::uint32_t both[2];
+    widen_e4m3<T>(bytes, both);
+    low = both[0];
+    high = both[1];
   }
 };
 
@@ -89,15 +127,15 @@ struct ListPlace {
   HeadTiles tiles;
 
   [[nodiscard]] __device__ __forceinline__ int end_of_head() const { return start + tiles.count; }
-  [[nodiscard]] __device__ __forceinline__ int first_key() const {
-    return (tiles.first + place - start) * tile_keys;
-  }
+  /// Returns the index of the tile among those of the batch element.
+  [[nodiscard]] __device__ __forceinline__ int tile() const { return tiles.first + place - start; }
 };
 
-template <class T, int Width, int RowWarps, bool Plain>
+template <class T, class K, int Width, int RowWarps, bool Plain>
 struct StreamLayout {
-  using Tile = StreamTile<Width, RowWarps, Plain>;
-  KeyStage<T, Width> stages[Tile::stages];
+  using Tile = StreamTile<K, Width, RowWarps, Plain>;
+  using Stage = KeyStage<T, K, Width, Tile::keys>;
+  Stage stages[Tile::stages];
   StageRing<Tile::stages> ring;
   ListPlace next;  // to be loaded, into this stage with this parity
   int next_stage;
@@ -110,18 +148,18 @@ struct StreamLayout {
 
 /// Kernel arguments. The partial results of a block have two places: for the first head of its part
 /// of the list, and for the last.
-template <class T>
+template <class T, class K>
 struct StreamCall {
-  Heads<T> heads;
+  Heads<T, K> heads;
   TensorMap k, v;
   Cut<float> cut;     // [row tile][block][first, last] instead of batch elements and splits
   int box_keys;       // keys per tensor copy: a tile, or a smaller page
   unsigned* tickets;  // [row tile][block], of the head whose first tile the block has
 };
 
-template <class T>
+template <class T, class K, int TileKeys>
 class TileList {
-  const Heads<T>& p_;
+  const Heads<T, K>& p_;
   int first_query_, last_query_;
 
   [[nodiscard]] __device__ __forceinline__ bool is_uniform() const {
@@ -135,13 +173,13 @@ class TileList {
   }
   [[nodiscard]] __device__ __forceinline__ HeadTiles tiles_of(int b) const {
     const auto mask = p_.mask(b);
-    const auto first = static_cast<int>(mask.first_key(first_query_) / tile_keys);
-    const auto end = static_cast<int>(ceil_div(mask.end_key(last_query_), std::int64_t{tile_keys}));
+    const auto first = static_cast<int>(mask.first_key(first_query_) / TileKeys);
+    const auto end = static_cast<int>(ceil_div(mask.end_key(last_query_), std::int64_t{TileKeys}));
     return {first, larger(end - first, 1)};
   }
 
  public:
-  __device__ __forceinline__ TileList(const Heads<T>& p, int first_row, int last_row)
+  __device__ __forceinline__ TileList(const Heads<T, K>& p, int first_row, int last_row)
       : p_(p), first_query_(first_row / p.group), last_query_(last_row / p.group) {}
 
   /// Returns the number of tiles. All lanes of a warp call it, and at().
@@ -213,14 +251,15 @@ struct ListShares {
 };
 
 /// Starts the copies of a tile of keys into a stage. One thread calls it.
-template <class T, int Width>
-__device__ __forceinline__ void load_stage(const StreamCall<T>& call, const ListPlace& at,
-                                           KeyStage<T, Width>& stage, ptx::MemoryBarrier& full) {
-  using Panels = typename KeyStage<T, Width>::Panels;
-  const Heads<T>& p = call.heads;
+template <class T, class K, int Width, int Keys>
+__device__ __forceinline__ void load_stage(const StreamCall<T, K>& call, const ListPlace& at,
+                                           KeyStage<T, K, Width, Keys>& stage,
+                                           ptx::MemoryBarrier& full) {
+  using Stage = KeyStage<T, K, Width, Keys>;
+  const Heads<T, K>& p = call.heads;
   const RowRange keys = p.key_rows(at.b);
-  for (int row = 0; row < tile_keys; row += call.box_keys) {
-    const int key = at.first_key() + row;
+  for (int row = 0; row < Keys; row += call.box_keys) {
+    const int key = at.tile() * Keys + row;
     int number = p.key_offsets.data == nullptr ? at.b : 0;
     int from = static_cast<int>(keys.first) + key;
     if (p.page_table.data != nullptr) {
@@ -235,28 +274,31 @@ __device__ __forceinline__ void load_stage(const StreamCall<T>& call, const List
                                   static_cast<int>(p.k.shape[0]) - 1);
     }
 #pragma unroll
-    for (int panel = 0; panel < Panels::panels; ++panel) {
-      const int to = panel * Panels::panel_bytes + row * Panels::line;
-      const int column = panel * Panels::panel_columns;
+    for (int panel = 0; panel < Stage::panels; ++panel) {
+      const int to = panel * Stage::panel_bytes + row * Stage::line;
+      const int column = panel * Stage::panel_columns;
       ptx::tensor_load(stage.k + to, call.k, {number, at.g, from, column}, full);
       ptx::tensor_load(stage.v + to, call.v, {number, at.g, from, column}, full);
     }
   }
 }
 
-template <class T, int Width, int RowWarps, bool Plain>
-__global__ void __launch_bounds__(block_threads, StreamTile<Width, RowWarps, Plain>::blocks_per_sm)
-    attention_split_kv_stream(const __grid_constant__ StreamCall<T> call) {
-  using Tile = StreamTile<Width, RowWarps, Plain>;
+template <class T, class K, int Width, int RowWarps, bool Plain>
+__global__ void __launch_bounds__(block_threads,
+                                  StreamTile<K, Width, RowWarps, Plain>::blocks_per_sm)
+    attention_split_kv_stream(const __grid_constant__ StreamCall<T, K> call) {
+  using Layout = StreamLayout<T, K, Width, RowWarps, Plain>;
+  using Tile = typename Layout::Tile;
+  constexpr int tile_keys = Tile::keys;
   constexpr int key_warps = warps / RowWarps;
   constexpr int warp_keys = tile_keys / key_warps;
   // Two groups of 16 keys per step overlap their products; at 256 columns, q and o leave registers
   // for only one.
   constexpr int steps = warp_keys >= 32 && Width < 256 ? 2 : 1;
   start_dependent();
-  auto& layout = shared<StreamLayout<T, Width, RowWarps, Plain>>();
+  auto& layout = shared<Layout>();
   auto& ring = layout.ring;
-  const Heads<T>& p = call.heads;
+  const Heads<T, K>& p = call.heads;
   const Cut<float>& cut = call.cut;
   if (threadIdx.x == 0) ring.init(warps);
   __syncthreads();
@@ -265,7 +307,7 @@ __global__ void __launch_bounds__(block_threads, StreamTile<Width, RowWarps, Pla
   const int block = static_cast<int>(blockIdx.x) / cut.row_tiles;
   const int first_row = row_tile * Tile::rows;
   const int last_row = smaller(first_row + Tile::rows, static_cast<int>(cut.rows)) - 1;
-  const TileList<T> list(p, first_row, last_row);
+  const TileList<T, K, tile_keys> list(p, first_row, last_row);
   const int length = list.length();
   const ListShares shares{length, smaller(cut.splits, length)};
   if (block >= shares.blocks) return;
@@ -280,8 +322,8 @@ __global__ void __launch_bounds__(block_threads, StreamTile<Width, RowWarps, Pla
     if (next.place == end) return;
     RingPlace<Tile::stages> slot{layout.next_stage, layout.next_parity};
     ring.await_empty(slot);
-    ring.expect(slot, sizeof(KeyStage<T, Width>));
-    load_stage<T, Width>(call, next, layout.stages[slot.stage], ring.full[slot.stage]);
+    ring.expect(slot, sizeof(typename Layout::Stage));
+    load_stage(call, next, layout.stages[slot.stage], ring.full[slot.stage]);
     slot.advance();
     layout.next_stage = slot.stage;
     layout.next_parity = slot.parity;
@@ -298,7 +340,6 @@ __global__ void __launch_bounds__(block_threads, StreamTile<Width, RowWarps, Pla
 
   const int warp_row = warp % RowWarps * warp_rows;
   const int from = warp / RowWarps * warp_keys;
-  const float factor = unit_of<Plain>(p.rule).exponent;
   const auto window = static_cast<int>(p.window > 0 ? p.window : p.keys());
   const SharedRows<T, Width> shared_rows{layout.q + (Tile::shared_q ? warp_row : 0),
                                          layout.rows + (Plain ? 0 : warp_row)};
@@ -306,12 +347,14 @@ __global__ void __launch_bounds__(block_threads, StreamTile<Width, RowWarps, Pla
   Cut<float> whole_rows = cut;
   whole_rows.splits = 1;
   for (; at.place < end; list.next_head(at)) {
+    const ScoreRule<float> rule = p.rule_of(at.b, at.g);
+    const float factor = unit_of<Plain>(rule).exponent;
     const auto mask = p.mask(at.b);
     const auto end_of_first = static_cast<int>(mask.end_key(first_row / p.group));
     const auto first_of_last = static_cast<int>(mask.first_key(last_row / p.group));
     if constexpr (Tile::shared_q) {
       __syncthreads();  // the rows of the head before have been read
-      store_queries<Plain, T, Width>(p, at.b, at.g, first_row, cut.rows, Tile::rows, layout.q);
+      store_queries<Plain, T, K, Width>(p, at.b, at.g, first_row, cut.rows, Tile::rows, layout.q);
     }
     if constexpr (!Plain) {
       if (threadIdx.x < Tile::rows) {
@@ -321,11 +364,11 @@ __global__ void __launch_bounds__(block_threads, StreamTile<Width, RowWarps, Pla
       }
     }
     if constexpr (Tile::shared_q || !Plain) __syncthreads();
-    WarpRows<T, Width, Tile::shared_q, Plain, int> mine;
+    WarpRows<T, K, Width, Tile::shared_q, Plain, int> mine;
     mine.load(p, at.b, at.g, mask, first_row + warp_row, cut.rows);
     const int own = at.place;  // the first tile of this block's part of the head
     for (; at.place < smaller(end, at.end_of_head()); ++at.place, slot.advance()) {
-      const int first = at.first_key();
+      const int first = at.tile() * tile_keys;
       const bool masked = first + tile_keys > end_of_first || first < first_of_last;
       if (threadIdx.x == 0) load_next();
       __syncwarp();
@@ -335,9 +378,11 @@ __global__ void __launch_bounds__(block_threads, StreamTile<Width, RowWarps, Pla
       for (int key = from; key < from + warp_keys; key += 16 * steps) {
         const int j = first + key;
         if (masked) {
-          mine.template add_keys<steps, true>(p, shared_rows, tile, key, at.b, j, factor, window);
+          mine.template add_keys<steps, true>(rule, shared_rows, tile, key, at.b, j, factor,
+                                              window);
         } else {
-          mine.template add_keys<steps, false>(p, shared_rows, tile, key, at.b, j, factor, window);
+          mine.template add_keys<steps, false>(rule, shared_rows, tile, key, at.b, j, factor,
+                                               window);
         }
       }
       __syncwarp();
@@ -373,7 +418,7 @@ __global__ void __launch_bounds__(block_threads, StreamTile<Width, RowWarps, Pla
         with_row(row, mine.maximum[r], mine.sum[r], lane % 4 == 0, [&](const auto& set) {
 #pragma unroll
           for (int i = 0; i < Width / 4; ++i) {
-            const int column = i / 2 * 8 + lane % 4 * 2 + i % 2;
+            const int column = Columns<K>::of_o(i / 2, lane % 4, i % 2);
             if (column < p.value_width()) set(column, mine.o[i / 2][2 * r + i % 2]);
           }
         });
@@ -390,7 +435,8 @@ __global__ void __launch_bounds__(block_threads, StreamTile<Width, RowWarps, Pla
       for (int columns = 0; columns < Width; columns += warp_size) {
 #pragma unroll
         for (int i = 0; i < 16; ++i) {
-          exchange.weighted[warp][lane / 4 + i % 4 / 2 * 8][i / 4 * 8 + lane % 4 * 2 + i % 2] =
+          exchange
+              .weighted[warp][lane / 4 + i % 4 / 2 * 8][Columns<K>::of_o(i / 4, lane % 4, i % 2)] =
               mine.o[columns / 8 + i / 4][i % 4];
         }
         __syncthreads();
@@ -470,23 +516,24 @@ struct StreamPlan {
   int width;      // 64, 128 or 256
   int row_warps;  // 1 or 4
   bool plain;
-  int tile_rows;
+  int tile_rows, tile_keys;
+  int box_keys;  // see StreamCall; 0: pages that tiles do not fit
   int resident;  // blocks per SM
   std::int64_t row_tiles;
   std::int64_t tiles;   // of keys, per row tile; key_lengths ignored
   std::int64_t blocks;  // per row tile
 };
 
-/// Calls f.template operator()<Tile>() with the sizes of the plan's kernel.
-template <class F>
+/// Calls f.template operator()<Tile>() with the sizes of the plan's kernel for keys of type K.
+template <class K, class F>
 void with_stream_tile(const StreamPlan& plan, F&& f) {
   const auto of_width = [&]<int Width>() {
     if (plan.row_warps == 1) {
-      plan.plain ? f.template operator()<StreamTile<Width, 1, true>>()
-                 : f.template operator()<StreamTile<Width, 1, false>>();
+      plan.plain ? f.template operator()<StreamTile<K, Width, 1, true>>()
+                 : f.template operator()<StreamTile<K, Width, 1, false>>();
     } else {
-      plan.plain ? f.template operator()<StreamTile<Width, warps, true>>()
-                 : f.template operator()<StreamTile<Width, warps, false>>();
+      plan.plain ? f.template operator()<StreamTile<K, Width, warps, true>>()
+                 : f.template operator()<StreamTile<K, Width, warps, false>>();
     }
   };
   if (plan.width == 64) return of_width.template operator()<64>();
@@ -494,7 +541,86 @@ void with_stream_tile(const StreamPlan& plan, F&& f) {
   of_width.template operator()<256>();
 }
 
-StreamPlan stream_plan_of(const Attention::Args& args, const Context& context) {
+/// Calls f(view, box) with k or v as a tensor for TMA, which has no 8-bit floats.
+template <class K, class F>
+auto with_mapped_keys(ConstTensorRef keys, const StreamPlan& plan, F&& f) {
+  using Mapped = std::conditional_t<std::is_same_v<K, e4m3>, std::uint8_t, K>;
+  keys.dtype = dtype_of<Mapped>;
+  const int box[4] = {1, 1, plan.box_keys, 128 / static_cast<int>(sizeof(K))};
+  return f(keys.template view<const Mapped, 4>(), box);
+}
+
+/// Launches the kernel for queries of type T and keys of type K.
+template <class T, class K>
+void run_stream(const Attention::Args& args, Context& context, const StreamPlan& plan);
+
+template <>
+void run_stream<f16, f16>(const Attention::Args&, Context&, const StreamPlan&);
+template <>
+void run_stream<bf16, bf16>(const Attention::Args&, Context&, const StreamPlan&);
+template <>
+void run_stream<f16, e4m3>(const Attention::Args&, Context&, const StreamPlan&);
+template <>
+void run_stream<bf16, e4m3>(const Attention::Args&, Context&, const StreamPlan&);
+
+template <>
+void run_stream<RUNG_SPLIT_TYPE>(const Attention::Args& args, Context& context,
+                                 const StreamPlan& plan) {
+  const auto launch_as = [&]<class T, class K>() {
+    const auto map = [](const auto& view, const auto& box) {
+      return make_tensor_map(view, box, Swizzle::bytes_128);
+    };
+    StreamCall<T, K> call{.heads = attention_heads<T, K>(args),
+                          .k = with_mapped_keys<K>(args.k, plan, map),
+                          .v = with_mapped_keys<K>(args.v, plan, map),
+                          .cut = {.rows = typical_rows(args),
+                                  .row_tiles = static_cast<int>(plan.row_tiles),
+                                  .splits = static_cast<int>(plan.blocks),
+                                  .page = {},
+                                  .weighted = nullptr,
+                                  .maximum = nullptr,
+                                  .sum = nullptr},
+                          .box_keys = plan.box_keys,
+                          .tickets = nullptr};
+    if (args.has_pages()) call.cut.page = Divisor::of(args.k.shape[2]);
+    if (plan.blocks > 1) {
+      const std::int64_t parts = plan.row_tiles * plan.blocks * 2 * plan.tile_rows;
+      call.cut.weighted = static_cast<float*>(context.workspace(
+          static_cast<std::size_t>(parts * (args.value_width() + 2)) * sizeof(float)));
+      call.cut.maximum = call.cut.weighted + parts * args.value_width();
+      call.cut.sum = call.cut.maximum + parts;
+      call.tickets = tickets_of<StreamPlan>(context, most_blocks);
+    }
+    with_stream_tile<K>(plan, [&]<class Tile>() {
+      launch(context,
+             {.grid = plan.row_tiles * plan.blocks,
+              .block = block_threads,
+              .shared_bytes = sizeof(StreamLayout<T, K, Tile::width, Tile::row_warps, Tile::plain>),
+              .dependent = can_depend(context)},
+             attention_split_kv_stream<T, K, Tile::width, Tile::row_warps, Tile::plain>, call);
+    });
+  };
+  launch_as.template operator()<RUNG_SPLIT_TYPE>();
+}
+
+}  // namespace rung::attention_cuda::inline RUNG_TARGET::split_kv
+
+#if RUNG_SPLIT_ONCE
+namespace rung {
+namespace {
+
+using namespace attention_cuda;
+using namespace attention_cuda::split_kv;
+
+/// Calls f.template operator()<T, K>() with the types of queries and keys.
+template <class F>
+auto with_types(const Attention::Args& args, F&& f) {
+  return visit<f16, bf16>(args.q.dtype, [&]<class T>() {
+    return args.has_e4m3_keys() ? f.template operator()<T, e4m3>() : f.template operator()<T, T>();
+  });
+}
+
+StreamPlan plan_of(const Attention::Args& args, const Context& context) {
   constexpr std::int64_t least_tiles = 4;  // per block: fewer blocks share a head
   StreamPlan plan{};
   const std::int64_t widest = larger(args.width(), args.value_width());
@@ -502,14 +628,24 @@ StreamPlan stream_plan_of(const Attention::Args& args, const Context& context) {
   const std::int64_t rows = typical_rows(args);
   plan.row_warps = rows <= warp_rows ? 1 : warps;
   plan.plain = args.has_plain_scores();
-  with_stream_tile(plan, [&]<class Tile>() {
-    plan.tile_rows = Tile::rows;
-    plan.resident = Tile::blocks_per_sm;
+  with_types(args, [&]<class T, class K>() {
+    with_stream_tile<K>(plan, [&]<class Tile>() {
+      plan.tile_rows = Tile::rows;
+      plan.tile_keys = Tile::keys;
+      plan.resident = Tile::blocks_per_sm;
+    });
   });
+  const std::int64_t page = args.has_pages() ? args.k.shape[2] : plan.tile_keys;
+  if (page > 0 && page % plan.tile_keys == 0) {
+    plan.box_keys = plan.tile_keys;
+  } else if (page > 0 && page % 8 == 0 && plan.tile_keys % page == 0) {
+    plan.box_keys = static_cast<int>(page);
+  }
   plan.row_tiles = ceil_div(rows, std::int64_t{plan.tile_rows});
-  plan.tiles = args.batch() * args.kv_heads() *
-               ceil_div(larger(typical_tile_keys(args, plan.tile_rows), std::int64_t{1}),
-                        std::int64_t{tile_keys});
+  plan.tiles =
+      args.batch() * args.kv_heads() *
+      larger(ceil_div(typical_tile_keys(args, plan.tile_rows), std::int64_t{plan.tile_keys}),
+             std::int64_t{1});
   const std::int64_t slots =
       smaller(std::int64_t{plan.resident} * context.info().sms, std::int64_t{most_blocks});
   plan.blocks = clamped(slots / larger(plan.row_tiles, std::int64_t{1}), std::int64_t{1},
@@ -517,17 +653,9 @@ StreamPlan stream_plan_of(const Attention::Args& args, const Context& context) {
   return plan;
 }
 
-/// Returns the keys per tensor copy; 0 if the pages do not divide a tile or are not divided by it.
-int box_keys_of(const Attention::Args& args) {
-  if (!args.has_pages()) return tile_keys;
-  const std::int64_t page = args.k.shape[2];
-  if (page > 0 && page % tile_keys == 0) return tile_keys;
-  return page > 0 && page % 8 == 0 && tile_keys % page == 0 ? static_cast<int>(page) : 0;
-}
-
 Support supports(const Attention::Args& args, const Context& context) {
   if (args.q.dtype != DType::f16 && args.q.dtype != DType::bf16) {
-    return unsupported("f16 and bf16 only");
+    return unsupported("q is neither f16 nor bf16");
   }
   if (context.info().compute_capability < 90) {
     return unsupported("TMA needs compute capability 9.0");
@@ -535,19 +663,20 @@ Support supports(const Attention::Args& args, const Context& context) {
   if (args.width() > 256 || args.value_width() > 256) return unsupported("D and Dv up to 256");
   if (args.has_query_offsets()) return unsupported("query_offsets are given");
   if (args.keys() > Divisor::max) return unsupported("fewer than 2^31 keys");
-  const int box_keys = box_keys_of(args);
-  if (box_keys == 0) return unsupported("pages of 8, 16, 32 or a multiple of 64 keys");
-  const StreamPlan plan = stream_plan_of(args, context);
-  const double most = static_cast<double>(plan.row_tiles) * plan.tile_rows *
-                      static_cast<double>(args.batch() * args.kv_heads());
-  if (plan.tiles > 0x7fffffff || most > 0x7fffffff) {
+  const StreamPlan plan = plan_of(args, context);
+  if (plan.box_keys == 0) {
+    return unsupported("pages of 8, 16, 32 keys, or a multiple of 64 (e4m3: 128, or 64)");
+  }
+  const double rows = static_cast<double>(plan.row_tiles) * plan.tile_rows *
+                      static_cast<double>(args.batch()) * static_cast<double>(args.kv_heads());
+  if (plan.tiles > Divisor::max || rows > static_cast<double>(Divisor::max)) {
     return unsupported("fewer than 2^31 rows and tiles of keys");
   }
-  return visit<f16, bf16>(args.q.dtype, [&]<class T>() {
-    const int box[4] = {1, 1, box_keys, 64};
+  return with_types(args, [&]<class T, class K>() {
     for (const auto& operand : {args.k, args.v}) {
-      const Support map =
-          tensor_map_support(operand.template view<const T, 4>(), box, Swizzle::bytes_128);
+      const Support map = with_mapped_keys<K>(operand, plan, [](const auto& view, const auto& box) {
+        return tensor_map_support(view, box, Swizzle::bytes_128);
+      });
       if (!map) return map;
     }
     return supported;
@@ -555,53 +684,15 @@ Support supports(const Attention::Args& args, const Context& context) {
 }
 
 Work work(const Attention::Args& args, const Context& context) {
-  const StreamPlan plan = stream_plan_of(args, context);
-  return tile_work(static_cast<double>(plan.row_tiles * plan.blocks), plan.tile_rows, tile_keys,
-                   static_cast<double>(ceil_div(plan.tiles, plan.blocks)), 2 * plan.width,
-                   plan.resident, path_of_width(plan.width));
-}
-
-template <class T, int Width, int RowWarps, bool Plain>
-void launch_stream(const Attention::Args& args, Context& context, const StreamPlan& plan) {
-  const Heads<T> heads = attention_heads<T>(args);
-  const int box_keys = box_keys_of(args);
-  const int box[4] = {1, 1, box_keys, 64};
-  StreamCall<T> call{.heads = heads,
-                     .k = make_tensor_map(heads.k, box, Swizzle::bytes_128),
-                     .v = make_tensor_map(heads.v, box, Swizzle::bytes_128),
-                     .cut = {.rows = typical_rows(args),
-                             .row_tiles = static_cast<int>(plan.row_tiles),
-                             .splits = static_cast<int>(plan.blocks),
-                             .page = {},
-                             .weighted = nullptr,
-                             .maximum = nullptr,
-                             .sum = nullptr},
-                     .box_keys = box_keys,
-                     .tickets = nullptr};
-  if (args.has_pages()) call.cut.page = Divisor::of(args.k.shape[2]);
-  if (plan.blocks > 1) {
-    const std::int64_t parts = plan.row_tiles * plan.blocks * 2 * plan.tile_rows;
-    call.cut.weighted = static_cast<float*>(context.workspace(
-        static_cast<std::size_t>(parts * (args.value_width() + 2)) * sizeof(float)));
-    call.cut.maximum = call.cut.weighted + parts * args.value_width();
-    call.cut.sum = call.cut.maximum + parts;
-    call.tickets = tickets_of<StreamPlan>(context, most_blocks);
-  }
-  launch(context,
-         {.grid = plan.row_tiles * plan.blocks,
-          .block = block_threads,
-          .shared_bytes = sizeof(StreamLayout<T, Width, RowWarps, Plain>),
-          .dependent = can_depend(context)},
-         attention_split_kv_stream<T, Width, RowWarps, Plain>, call);
+  const StreamPlan plan = plan_of(args, context);
+  return tile_work(static_cast<double>(plan.row_tiles * plan.blocks), plan.tile_rows,
+                   plan.tile_keys, static_cast<double>(ceil_div(plan.tiles, plan.blocks)),
+                   2 * plan.width, plan.resident, path_of_width(plan.width));
 }
 
 void run(const Attention::Args& args, Context& context) {
-  const StreamPlan plan = stream_plan_of(args, context);
-  visit<f16, bf16>(args.q.dtype, [&]<class T>() {
-    with_stream_tile(plan, [&]<class Tile>() {
-      launch_stream<T, Tile::width, Tile::row_warps, Tile::plain>(args, context, plan);
-    });
-  });
+  with_types(args,
+             [&]<class T, class K>() { run_stream<T, K>(args, context, plan_of(args, context)); });
 }
 
 const Rung<Attention> self{{.name = "split_kv_stream",
@@ -613,3 +704,4 @@ const Rung<Attention> self{{.name = "split_kv_stream",
 
 }  // namespace
 }  // namespace rung
+#endif
