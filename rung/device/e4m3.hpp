@@ -27,17 +27,18 @@ RUNG_HD RUNG_ALWAYS_INLINE inline To widened(From value) {
   }
 }
 
-/// Converts four e4m3, element i in byte i of `bytes`, to words of two f16 or bf16 each.
+/// Converts four e4m3, element i in byte i of `bytes`, to two words of two f16 or bf16 each.
 template <class T>
-__device__ __forceinline__ void widen_e4m3(std::uint32_t bytes, std::uint32_t (&to)[2]) {
+__device__ __forceinline__ void widen_e4m3(std::uint32_t bytes, std::uint32_t& first,
+                                           std::uint32_t& second) {
   static_assert(std::is_same_v<T, f16> || std::is_same_v<T, bf16>);
 #if defined(__CUDACC__)
 #if __CUDA_ARCH__ >= 890
   if constexpr (std::is_same_v<T, f16>) {
     const auto low = static_cast<unsigned short>(bytes);
     const auto high = static_cast<unsigned short>(bytes >> 16);
-    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(to[0]) : "h"(low));
-    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(to[1]) : "h"(high));
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(first) : "h"(low));
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(second) : "h"(high));
     return;
   }
 #endif
@@ -50,28 +51,31 @@ __device__ __forceinline__ void widen_e4m3(std::uint32_t bytes, std::uint32_t (&
   constexpr std::uint32_t power = (is_half ? 0x5c00 : 0x7b80) * each;  // 2^8 or 2^120
   constexpr std::uint32_t nan = is_half ? 0x7e00 : 0x7fc0;
   constexpr std::uint32_t minus_zero = 0x8000 * each;
+  std::uint32_t made[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const std::uint32_t magnitude = (pairs[i] & 0x7f00 * each) >> shift;
     const std::uint32_t small = (pairs[i] & minus_zero) | magnitude;
     // One more than the largest magnitude, that of NaN, carries into the next bit.
     const std::uint32_t is_nan = (magnitude + (0x100 >> shift) * each) >> (15 - shift) & each;
-    std::uint32_t made;
     if constexpr (is_half) {
-      made = ptx::multiply_add_halves(small, power, minus_zero);
+      made[i] = ptx::multiply_add_halves(small, power, minus_zero);
     } else {
-      asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(made) : "r"(small), "r"(power), "r"(minus_zero));
+      asm("fma.rn.bf16x2 %0, %1, %2, %3;"
+          : "=r"(made[i])
+          : "r"(small), "r"(power), "r"(minus_zero));
     }
-    to[i] = made | is_nan * nan;
+    made[i] |= is_nan * nan;
   }
+  first = made[0];
+  second = made[1];
 #else
-  for (int i = 0; i < 2; ++i) {
-    to[i] = 0;
-    for (int half = 0; half < 2; ++half) {
-      const auto byte = static_cast<std::uint8_t>(bytes >> (16 * i + 8 * half));
-      to[i] |= std::uint32_t{widened<T>(e4m3::from_bits(byte)).bits} << 16 * half;
-    }
-  }
+  const auto wide = [bytes](int element) {
+    const auto byte = static_cast<std::uint8_t>(bytes >> 8 * element);
+    return std::uint32_t{widened<T>(e4m3::from_bits(byte)).bits};
+  };
+  first = wide(0) | wide(1) << 16;
+  second = wide(2) | wide(3) << 16;
 #endif
 }
 

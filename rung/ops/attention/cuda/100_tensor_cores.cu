@@ -5,13 +5,18 @@
 //          registers, where they are exponentiated and become the A operand of the second product,
 //          because accumulator and operand layouts agree.
 // Changes  against warp_tiled: 16-bit operands on tensor cores, ldmatrix fragments from swizzled
-//          tiles, and cp.async prefetch of the next keys and values during the products.
+//          tiles, and cp.async prefetch of the next keys and values during the products. Keys and
+//          values of e4m3 are prefetched as they are, and converted to the type of q in shared
+//          memory.
 // Cost     K and V are read once per 64 queries of a head, from L2 if they fit. A warp issues one
 //          ldmatrix of K or V per two mma.sync.
 // Limits   Contiguous rows of at most 256 elements. Unaligned rows are loaded as aligned chunks and
 //          shifted in registers, which is slower. Every warp loads all of K and V from shared
 //          memory for its 16 rows.
 // Source   Dao 2023, FlashAttention-2; PTX ISA, "Matrix fragments for mma.m16n8k16".
+#include <type_traits>
+
+#include "rung/device/e4m3.hpp"
 #include "rung/device/load_anywhere.hpp"
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/ptx/matrix.hpp"
@@ -80,6 +85,56 @@ struct RowTile {
   }
 };
 
+/// Rows of e4m3 on their way to a RowTile, as chunks of 16 elements in the order in which threads
+/// copy them: each thread converts the chunks that it copied, so no barrier is between the two.
+template <int Rows, int Width>
+struct RawTile {
+  static constexpr int chunk = 16;
+  static constexpr int bytes = Rows * Width;
+
+  /// Starts the copy of rows, as RowTile::copy() does.
+  template <int Threads, class RowAt>
+  static __device__ __forceinline__ void copy(unsigned char* raw, const RowAt& row_at, int columns,
+                                              int first, int end, bool wide) {
+    const int chunks = (columns + chunk - 1) / chunk;
+    for (int i = static_cast<int>(threadIdx.x); i < Rows * chunks; i += Threads) {
+      const int row = i / chunks;
+      const int column = i % chunks * chunk;
+      const int valid = first + row < end ? min(columns - column, chunk) : 0;
+      const e4m3* const start = row_at(valid > 0 ? first + row : first);
+      if (wide) {
+        ptx::async_copy<16>(raw + i * chunk, start + (valid > 0 ? column : 0), valid);
+      } else {
+        store_raw(reinterpret_cast<e4m3*>(raw + i * chunk),
+                  load_anywhere<chunk>(start, column, valid > 0 ? columns : 0));
+      }
+    }
+  }
+
+  /// Converts the thread's chunks, whose copies are complete, and stores them in a RowTile.
+  template <int Threads, class T>
+  static __device__ __forceinline__ void convert(unsigned char* tile, const unsigned char* raw,
+                                                 int columns) {
+    const int chunks = (columns + chunk - 1) / chunk;
+    for (int i = static_cast<int>(threadIdx.x); i < Rows * chunks; i += Threads) {
+      const auto bytes = load_raw<chunk>(reinterpret_cast<const e4m3*>(raw + i * chunk));
+      std::uint32_t words[4];
+      __builtin_memcpy(words, &bytes, sizeof(words));
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        std::uint32_t pairs[4];
+        widen_e4m3<T>(words[2 * half], pairs[0], pairs[1]);
+        widen_e4m3<T>(words[2 * half + 1], pairs[2], pairs[3]);
+        RawPack<T, 8> wide;
+        __builtin_memcpy(&wide, pairs, sizeof(wide));
+        const int column = i % chunks * chunk + 8 * half;
+        store_raw(reinterpret_cast<T*>(tile + RowTile<T, Rows, Width>::place(i / chunks, column)),
+                  wide);
+      }
+    }
+  }
+};
+
 /// Addresses of the rows of a head.
 template <class T>
 struct RowsAtStride {
@@ -96,7 +151,8 @@ struct RowsInPages {
   const std::int32_t* table;  // entries of the batch element
   std::int64_t table_stride;
   int page_keys, pages;
-  __device__ RowsInPages(const Heads<T>& heads, const View<const T, 4>& rows, int batch, int head)
+  template <class Operands>
+  __device__ RowsInPages(const Operands& heads, const View<const T, 4>& rows, int batch, int head)
       : data(&rows(0, head, 0, 0)),
         page_stride(rows.strides[0]),
         row_stride(rows.strides[2]),
@@ -111,13 +167,24 @@ struct RowsInPages {
   }
 };
 
-template <class T, int Width>
-struct Layout {
+template <int Width>
+struct RawTiles {
+  using Tile = RawTile<tuning<Width>.keys, Width>;
+  alignas(1024) unsigned char raw_k[Tile::bytes];
+  alignas(1024) unsigned char raw_v[Tile::bytes];
+};
+struct NoRawTiles {};
+
+/// The next keys and values are copied to the other stage or, if they must be converted, to the raw
+/// tiles.
+template <class T, class K, int Width>
+struct Layout : std::conditional_t<std::is_same_v<T, K>, NoRawTiles, RawTiles<Width>> {
   using TileQ = RowTile<T, tuning<Width>.rows(), Width>;
   using TileK = RowTile<T, tuning<Width>.keys, Width>;  // also for V
+  static constexpr int stages = std::is_same_v<T, K> ? 2 : 1;
   alignas(1024) unsigned char q[TileQ::bytes];
-  alignas(1024) unsigned char k[2][TileK::bytes];
-  alignas(1024) unsigned char v[2][TileK::bytes];
+  alignas(1024) unsigned char k[stages][TileK::bytes];
+  alignas(1024) unsigned char v[stages][TileK::bytes];
 };
 
 /// Flags of operands whose rows are 16-byte aligned; for O, 4-byte aligned.
@@ -125,14 +192,17 @@ struct WideRows {
   bool q, k, v, o;
 };
 
-/// Plain: scores are scaled products, and there are no pages. The other instance takes both.
-template <class T, int Width, bool Plain>
+/// Plain: scores are scaled products, and there are no pages. The other instances take both; those
+/// for e4m3 keys are never plain.
+template <class T, class K, int Width, bool Plain>
 __global__ void __launch_bounds__(tuning<Width>.threads(), 2)
-    attention_tensor_cores(QueryJob<T> job, WideRows wide) {
+    attention_tensor_cores(QueryJob<T, K> job, WideRows wide) {
   constexpr Tuning shape = tuning<Width>;
-  using TileQ = typename Layout<T, Width>::TileQ;
-  using TileK = typename Layout<T, Width>::TileK;
-  auto& layout = shared<Layout<T, Width>>();
+  using Shared = Layout<T, K, Width>;
+  using TileQ = typename Shared::TileQ;
+  using TileK = typename Shared::TileK;
+  constexpr bool converts = !std::is_same_v<T, K>;
+  auto& layout = shared<Shared>();
   const BlockQueries work = job.template at<shape.rows()>(static_cast<int>(blockIdx.x));
   if (work.queries == 0) return;
   const int kv_head = work.head / job.heads.group;
@@ -142,19 +212,27 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 2)
   const auto v = job.heads.v_of(paged ? 0 : work.batch).at(kv_head);
   const int tiles = work.tiles(shape.keys);
   const auto copy_rows = [&](int first, int stage, const auto& key_at, const auto& value_at) {
-    TileK::template copy<shape.threads()>(layout.k[stage], key_at, job.width(), first, work.length,
+    if constexpr (converts) {
+      using Raw = typename Shared::Tile;
+      Raw::template copy<shape.threads()>(layout.raw_k, key_at, job.width(), first, work.length,
                                           wide.k);
-    TileK::template copy<shape.threads()>(layout.v[stage], value_at, job.value_width(), first,
+      Raw::template copy<shape.threads()>(layout.raw_v, value_at, job.value_width(), first,
                                           work.length, wide.v);
+    } else {
+      TileK::template copy<shape.threads()>(layout.k[stage], key_at, job.width(), first,
+                                            work.length, wide.k);
+      TileK::template copy<shape.threads()>(layout.v[stage], value_at, job.value_width(), first,
+                                            work.length, wide.v);
+    }
   };
   const auto copy_keys = [&](int tile, int stage) {
     const int first = work.first_key + tile * shape.keys;
     if (!paged) {
-      copy_rows(first, stage, RowsAtStride<T>{k.data, k.strides[0]},
-                RowsAtStride<T>{v.data, v.strides[0]});
+      copy_rows(first, stage, RowsAtStride<K>{k.data, k.strides[0]},
+                RowsAtStride<K>{v.data, v.strides[0]});
     } else {
-      copy_rows(first, stage, RowsInPages<T>(job.heads, job.heads.k, work.batch, kv_head),
-                RowsInPages<T>(job.heads, job.heads.v, work.batch, kv_head));
+      copy_rows(first, stage, RowsInPages<K>(job.heads, job.heads.k, work.batch, kv_head),
+                RowsInPages<K>(job.heads, job.heads.v, work.batch, kv_head));
     }
     ptx::async_commit();
   };
@@ -171,10 +249,18 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 2)
 
   RowSoftmax softmax;
   float sums[Width / 2] = {};
-  for (int tile = tiles - 1, stage = 0; tile >= 0; --tile, stage ^= 1) {
+  for (int tile = tiles - 1, stage = 0; tile >= 0; --tile, stage = Shared::stages - 1 - stage) {
     ptx::async_wait_all();
-    __syncthreads();  // this tile is complete; the other buffer has been read
-    if (tile > 0) copy_keys(tile - 1, stage ^ 1);
+    __syncthreads();  // this tile is complete; the tile before has been read
+    if constexpr (converts) {
+      using Raw = typename Shared::Tile;
+      Raw::template convert<shape.threads(), T>(layout.k[0], layout.raw_k, job.width());
+      Raw::template convert<shape.threads(), T>(layout.v[0], layout.raw_v, job.value_width());
+      if (tile > 0) copy_keys(tile - 1, 0);
+      __syncthreads();  // all threads have converted this tile
+    } else if (tile > 0) {
+      copy_keys(tile - 1, 1 - stage);
+    }
 
     float scores[shape.keys / 2] = {};
 #pragma unroll
@@ -258,18 +344,26 @@ Work work(const Attention::Args& args, const Context&) {
 
 void run(const Attention::Args& args, Context& context) {
   with_width(args, [&]<class T, int Width>() {
-    using Shared = Layout<T, Width>;
     constexpr Tuning shape = tuning<Width>;
-    const QueryJob<T> job = query_job<T>(args, context, shape.rows());
     const WideRows wide{.q = starts_rows_at(args.q, 16),
                         .k = starts_rows_at(args.k, 16),
                         .v = starts_rows_at(args.v, 16),
                         .o = starts_rows_at(args.o, 4)};
-    const bool plain = args.has_plain_scores() && !args.has_pages();
-    launch(context,
-           {.grid = job.order.total(), .block = shape.threads(), .shared_bytes = sizeof(Shared)},
-           plain ? attention_tensor_cores<T, Width, true> : attention_tensor_cores<T, Width, false>,
-           job, wide);
+    const auto launch_on = [&]<class K>(auto kernel) {
+      const QueryJob<T, K> job = query_job<T, K>(args, context, shape.rows());
+      launch(context,
+             {.grid = job.order.total(),
+              .block = shape.threads(),
+              .shared_bytes = sizeof(Layout<T, K, Width>)},
+             kernel, job, wide);
+    };
+    if (args.has_e4m3_keys()) {
+      launch_on.template operator()<e4m3>(attention_tensor_cores<T, e4m3, Width, false>);
+    } else if (args.has_plain_scores() && !args.has_pages()) {
+      launch_on.template operator()<T>(attention_tensor_cores<T, T, Width, true>);
+    } else {
+      launch_on.template operator()<T>(attention_tensor_cores<T, T, Width, false>);
+    }
   });
 }
 

@@ -13,11 +13,11 @@ namespace rung::attention_cuda::inline RUNG_TARGET {
 /// Replaces the products of a tile by their scores times log2(e), for a call whose scores are more
 /// than scaled products. The lane's first row is `query`, its second row 8 queries below; the tile
 /// starts at key first_key. Scores of queries and keys that do not exist are any numbers.
-template <int Registers, class T>
-__device__ __forceinline__ void apply_rule(float (&scores)[Registers], const QueryJob<T>& job,
+template <int Registers, class T, class K>
+__device__ __forceinline__ void apply_rule(float (&scores)[Registers], const QueryJob<T, K>& job,
                                            const BlockQueries& work, int query, int first_key) {
   const ScoreRule<float>& rule = job.heads.rule;
-  const float scale = rule.scale;
+  const float scale = job.heads.rule_of(work.batch, work.head / job.heads.group).scale;
 #pragma unroll
   for (int i = 0; i < Registers; ++i) scores[i] *= scale;
   if (rule.soft_cap != 0) {

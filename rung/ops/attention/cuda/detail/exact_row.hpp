@@ -11,9 +11,9 @@
 namespace rung::attention_cuda::inline RUNG_TARGET {
 
 /// Completes the softmax of a warp's 16 rows after the last tile: adds up the lanes' sums and the
-/// head's sink. Returns through `factor` what normalizes the weighted sums.
-template <class T>
-__device__ __forceinline__ void finish_rows(const QueryJob<T>& job, const BlockQueries& work,
+/// head's sink. Returns through `factor` what turns the weighted sums into o.
+template <class T, class K>
+__device__ __forceinline__ void finish_rows(const QueryJob<T, K>& job, const BlockQueries& work,
                                             RowSoftmax& softmax, float (&factor)[2]) {
   softmax.finish();
   factor[0] = factor[1] = 1;
@@ -23,13 +23,14 @@ __device__ __forceinline__ void finish_rows(const QueryJob<T>& job, const BlockQ
     softmax.add_score(job.ruled ? sink * log2_e<float> : sink / job.heads.rule.scale, job.scale,
                       factor);
   }
+  const float scale = job.heads.value_scale(work.batch, work.head / job.heads.group);
 #pragma unroll
-  for (int row = 0; row < 2; ++row) factor[row] *= softmax.reciprocal(row);
+  for (int row = 0; row < 2; ++row) factor[row] *= softmax.reciprocal(row) * scale;
 }
 
 /// Writes lse for a warp's 16 rows, starting at query `first`, if lse was requested.
-template <class T>
-__device__ __forceinline__ void write_log_sums(const QueryJob<T>& job, const BlockQueries& work,
+template <class T, class K>
+__device__ __forceinline__ void write_log_sums(const QueryJob<T, K>& job, const BlockQueries& work,
                                                int first, const RowSoftmax& softmax) {
   const int lane = lane_of_thread();
   if (job.heads.lse.data == nullptr || lane % 4 != 0) return;
@@ -43,15 +44,16 @@ __device__ __forceinline__ void write_log_sums(const QueryJob<T>& job, const Blo
 
 /// Computes one row of o over its visible keys; calls put(column, value) for each column, from one
 /// lane.
-template <int Width, class T, class Put>
-__device__ __forceinline__ void exact_row(const QueryJob<T>& job, const BlockQueries& work,
+template <int Width, class T, class K, class Put>
+__device__ __forceinline__ void exact_row(const QueryJob<T, K>& job, const BlockQueries& work,
                                           int query, const Put& put) {
   constexpr int each = Width / warp_size;
-  const Heads<T>& heads = job.heads;
+  const Heads<T, K>& heads = job.heads;
   const int lane = lane_of_thread();
   const int shared_head = work.head / heads.group;
   const auto q = heads.q_of(work.batch).at(work.head).at(query);
   const int end_key = job.end_key(work, query);
+  const ScoreRule<float> rule = heads.rule_of(work.batch, shared_head);
   const int diagonal = query + work.length - work.queries;
   float max = no_maximum<float>;
   float sum = 0;
@@ -63,10 +65,10 @@ __device__ __forceinline__ void exact_row(const QueryJob<T>& job, const BlockQue
     float product = 0;
 #pragma unroll 1
     for (int column = lane; column < job.width(); column += warp_size) {
-      product = fmaf(convert<float>(q(column)), convert<float>(k(column)), product);
+      product = fmaf(convert<float>(q(column)), widened<float>(k(column)), product);
     }
     product = warp_reduce(product, [](float a, float b) { return a + b; });
-    const float score = heads.rule(product, work.batch, work.head, query, key, diagonal);
+    const float score = rule(product, work.batch, work.head, query, key, diagonal);
     const float greatest = fmaxf(max, score);
     const float factor = power(max - greatest);
     const float weight = power(score - greatest);
@@ -76,10 +78,11 @@ __device__ __forceinline__ void exact_row(const QueryJob<T>& job, const BlockQue
     for (int i = 0; i < each; ++i) {
       const int column = lane + i * warp_size;
       if (column >= job.value_width()) continue;
-      total[i] = fmaf(total[i], factor, weight * convert<float>(v(column)));
+      total[i] = fmaf(total[i], factor, weight * widened<float>(v(column)));
     }
   }
-  const float share = add_sink(heads, work.head, max, sum);
+  const float share =
+      add_sink(heads, work.head, max, sum) * heads.value_scale(work.batch, shared_head);
 #pragma unroll
   for (int i = 0; i < each; ++i) {
     const int column = lane + i * warp_size;
@@ -92,8 +95,8 @@ __device__ __forceinline__ void exact_row(const QueryJob<T>& job, const BlockQue
 /// rows, is NaN if a value is infinite or NaN. Calls put(row, column, value) for each recomputed
 /// row. Does nothing unless causal: without the mask, only values past the last key are hidden, and
 /// these were replaced by zeros.
-template <int Width, class T, class Put>
-__device__ __forceinline__ void repair_rows(const QueryJob<T>& job, const BlockQueries& work,
+template <int Width, class T, class K, class Put>
+__device__ __forceinline__ void repair_rows(const QueryJob<T, K>& job, const BlockQueries& work,
                                             int first, const float (&check)[2], const Put& put) {
   if (!job.heads.causal) return;
 #pragma unroll 1

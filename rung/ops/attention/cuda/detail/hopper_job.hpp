@@ -104,6 +104,7 @@ constexpr int o_box[4] = {1, 1, warp_rows, 64};
 
 inline Support require_hopper(const Attention::Args& args, const Context& context, int rows) {
   if (const Support tensor = require_tensor_cores(args, rows); !tensor) return tensor;
+  if (args.has_e4m3_keys()) return unsupported("k and v are e4m3");
   if (args.has_pages()) return unsupported("page_table is given");
   if (context.info().compute_capability < 90) {
     return unsupported("wgmma and TMA need compute capability 9.0");

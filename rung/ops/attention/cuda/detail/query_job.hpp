@@ -35,9 +35,9 @@ struct QueryOrder {
 };
 
 /// Argument of the tensor-core kernels.
-template <class T>
+template <class T, class K = T>
 struct QueryJob {
-  Heads<T> heads;
+  Heads<T, K> heads;
   QueryOrder order;
   float scale;  // factor of the scores, times log2(e); log2(e) alone for those of apply_rule()
   int window;   // maximum keys per query; without a window more than exist
@@ -129,7 +129,6 @@ inline Support require_tensor_cores(const Attention::Args& args, int rows) {
   if (args.q.dtype != DType::f16 && args.q.dtype != DType::bf16) {
     return unsupported("this rung multiplies f16 and bf16");
   }
-  if (args.has_e4m3_keys()) return unsupported("k and v are e4m3");
   if (args.width() > max_tensor_width || args.value_width() > max_tensor_width) {
     return unsupported("D or Dv above 256");
   }
@@ -146,19 +145,20 @@ inline Support require_tensor_cores(const Attention::Args& args, int rows) {
                                                         : unsupported("more than 2^30 blocks");
 }
 
-template <class T>
-QueryJob<T> query_job(const Attention::Args& args, const Context& context, int rows) {
+template <class T, class K = T>
+QueryJob<T, K> query_job(const Attention::Args& args, const Context& context, int rows) {
   // Reserve half of L2 for keys and values; queries and results stream through the other half.
   const double head_bytes = static_cast<double>(args.keys()) *
-                            static_cast<double>(args.width() + args.value_width()) * sizeof(T);
+                            static_cast<double>(args.width() + args.value_width()) * sizeof(K);
   const double cache = static_cast<double>(context.info().l2_bytes) / 2;
   const double shared_heads = larger(1.0, smaller(cache / larger(1.0, head_bytes), 0x1p20));
   const bool packed = args.has_query_offsets();
   const std::int64_t tiles = packed ? query_tiles(args, rows) : ceil_div(args.queries(), rows);
   const std::int64_t heads = (packed ? 1 : args.batch()) * args.heads();
   const std::int64_t section = static_cast<std::int64_t>(shared_heads) * args.group();
-  const bool ruled = !args.has_plain_scores();
-  return {.heads = attention_heads<T>(args),
+  // k_scales differ among heads, and sinks must not be divided by one that is 0.
+  const bool ruled = !args.has_plain_scores() || args.options.k_scales.data != nullptr;
+  return {.heads = attention_heads<T, K>(args),
           .order = {.tiles = static_cast<int>(tiles),
                     .heads = static_cast<int>(heads),
                     .section = static_cast<int>(smaller(section, heads))},
