@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions of e4m3 in kernels. All are exact, and need no compute capability of their own: a
-// value moves into the wider type as a number with a smaller exponent, which a product corrects.
+// Conversions of e4m3 in kernels; all are exact. Where the GPU has no instruction for them, a value
+// moves into the wider type as a number with a smaller exponent, which a product corrects.
 #pragma once
 
 #include <cstdint>
@@ -34,14 +34,23 @@ __device__ __forceinline__ void widen_e4m3(std::uint32_t bytes, std::uint32_t& f
   static_assert(std::is_same_v<T, f16> || std::is_same_v<T, bf16>);
 #if defined(__CUDACC__)
 #if __CUDA_ARCH__ >= 890
-  if constexpr (std::is_same_v<T, f16>) {
-    const auto low = static_cast<unsigned short>(bytes);
-    const auto high = static_cast<unsigned short>(bytes >> 16);
-    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(first) : "h"(low));
-    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(second) : "h"(high));
-    return;
-  }
-#endif
+  const auto pair = [](std::uint32_t both) {
+    std::uint32_t halves;
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(static_cast<unsigned short>(both)));
+    if constexpr (std::is_same_v<T, f16>) {
+      return halves;
+    } else {
+      std::uint32_t wide;
+      asm("{\n .reg .b16 low, high;\n .reg .f32 x, y;\n mov.b32 {low, high}, %1;\n"
+          " cvt.f32.f16 x, low;\n cvt.f32.f16 y, high;\n cvt.rn.bf16x2.f32 %0, y, x;\n}"
+          : "=r"(wide)
+          : "r"(halves));
+      return wide;
+    }
+  };
+  first = pair(bytes);
+  second = pair(bytes >> 16);
+#else
   // Elements in the high bytes of halves, whose exponents are then shifted to their places.
   const std::uint32_t pairs[2] = {ptx::permute_bytes(bytes, 0, 0x1404),
                                   ptx::permute_bytes(bytes, 0, 0x3424)};
@@ -69,6 +78,7 @@ __device__ __forceinline__ void widen_e4m3(std::uint32_t bytes, std::uint32_t& f
   }
   first = made[0];
   second = made[1];
+#endif
 #else
   const auto wide = [bytes](int element) {
     const auto byte = static_cast<std::uint8_t>(bytes >> 8 * element);

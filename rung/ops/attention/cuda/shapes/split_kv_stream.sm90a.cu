@@ -69,8 +69,8 @@ struct alignas(1024) KeyStage {
     if constexpr (sizeof(K) == 1) {
       std::uint32_t bytes[2];
       ptx::load_matrix<2>(bytes, k + place(key + lane % 16, d * 16));
-      widen(bytes[0], words[0], words[1]);
-      widen(bytes[1], words[2], words[3]);
+      widen_e4m3<T>(bytes[0], words[0], words[1]);
+      widen_e4m3<T>(bytes[1], words[2], words[3]);
     } else {
       ptx::load_matrix<4>(words,
                           k + place(key + lane % 8 + lane / 16 * 8, d * 16 + lane / 8 % 2 * 8));
@@ -84,23 +84,11 @@ struct alignas(1024) KeyStage {
       ptx::load_matrix<2, true>(bytes, v + place(key + lane % 16, n * 8));
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        std::uint32_t both[2];
-        widen_e4m3<T>(ptx::permute_bytes<0x3120>(bytes[i], 0), both);
-        words[i] = both[0];
-        words[2 + i] = both[1];
+        widen_e4m3<T>(ptx::permute_bytes<0x3120>(bytes[i], 0), words[i], words[2 + i]);
       }
     } else {
       ptx::load_matrix<4, true>(words, v + place(key + lane % 16, n * 8 + lane / 16 * 8));
     }
-  }
-
- private:
-  static __device__ __forceinline__ void widen(std::uint32_t bytes, std::uint32_t& low,
-                                               std::uint32_t& high) {
-    std::uint32_t both[2];
-    widen_e4m3<T>(bytes, both);
-    low = both[0];
-    high = both[1];
   }
 };
 
