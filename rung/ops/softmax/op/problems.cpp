@@ -81,6 +81,8 @@ std::vector<Problem> Softmax::check_problems(Backend backend) {
       "f64 5x77",                   //
       "f64 5x40,log,masked",        //
       "f64 21x12,axis=0",           //
+      "f32 3x16x9,axis=1",          // rows of 16 and 32: the longest of their kernels
+      "bf16 32x40,axis=0",          //
       "f16 6x131",                  //
       "f16 21x40,axis=0,log",       //
       "f16 5x70,out=f32",           //

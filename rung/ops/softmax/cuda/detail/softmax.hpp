@@ -20,6 +20,7 @@ namespace rung::softmax_cuda::inline RUNG_TARGET {
 template <class T, class Y>
 struct SoftmaxCall {
   using Sum = Accumulator<T>;
+  using Out = Y;
   const T* x;
   Y* y;
   Sum scale;
