@@ -261,7 +261,21 @@ def test_attention_of_pages():
                                   rung.attention(q, *plain, key_lengths=lengths))
 
 
+def test_attention_of_small_floats():
+    small = pytest.importorskip("ml_dtypes")
+    draw = np.random.default_rng(0).standard_normal
+    q = draw((2, 4, 3, 8)).astype(np.float32)
+    k, v = (draw((2, 2, 5, 8)).astype(small.float8_e4m3fn) for _ in range(2))
+    k_scales, v_scales = (np.array([[1, 0.5], [2, scale]], dtype=np.float32) for scale in (0.25, -4))
+    wide = [each.astype(np.float32) * scales[..., None, None] for each, scales in ((k, k_scales), (v, v_scales))]
+    np.testing.assert_allclose(rung.attention(q, k, v, k_scales=k_scales, v_scales=v_scales),
+                               rung.attention(q, *wide), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(rung.attention(q, k, v), rung.attention(q, k.astype(np.float32), v.astype(np.float32)),
+                               rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("options, message", [
+    ({"k_scales": np.ones((2, 2), dtype=np.float32)}, "accepted with e4m3 only"),
     ({"soft_cap": -1.0}, "soft_cap is -1"), ({"slopes": np.zeros(3)}, "slopes is 3"),
     ({"sinks": np.zeros(2, dtype=np.float32)}, "sinks"), ({"bias": np.zeros((2, 2, 3, 3))}, "bias is 2x2x3x3"),
     ({"query_offsets": np.zeros(3, dtype=np.int32)}, "1 on the first axis"),

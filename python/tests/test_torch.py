@@ -251,6 +251,20 @@ def test_attention_options():
                                    rung.torch.attention(*(each[:1, :, rows] for each in (q, k, v))))
 
 
+def test_attention_of_small_floats():
+    q, k, v = attention_tensors(heads=4)
+    q = q.float()
+    k, v = k.to(torch.float8_e4m3fn), v.to(torch.float8_e4m3fn)
+    scales = torch.linspace(0.5, 2, k.shape[0] * k.shape[1]).reshape(k.shape[:2])
+    wide = (each.float() * scales[..., None, None] for each in (k, v))
+    torch.testing.assert_close(rung.torch.attention(q, k, v, k_scales=scales, v_scales=scales),
+                               rung.torch.attention(q, *wide))
+    with pytest.raises(rung.Error, match="k and v are float8_e4m3fn, and q or sinks requires a gradient"):
+        rung.torch.attention(q.requires_grad_(), k, v)
+    with pytest.raises(ValueError, match="rung::attention: k and v are float8_e4m3fn"):
+        torch.ops.rung.attention(q, k, v, False, None, None, 0, True)
+
+
 def test_attention_refuses_gradients_that_it_has_not():
     q, k, v = attention_tensors(heads=4)
     slopes = torch.zeros(4, dtype=q.dtype, requires_grad=True)

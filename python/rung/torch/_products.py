@@ -111,13 +111,14 @@ linear = define("linear(Tensor x, Tensor w, Tensor? bias, str activation) -> Ten
 # --- attention -----------------------------------------------------------------------------------------------------
 
 def _run_attention(q, k, v, causal, scale, key_lengths, window, gradient, soft_cap=None, query_offsets=None,
-                   key_offsets=None, page_table=None, slopes=None, bias=None, sinks=None):
+                   key_offsets=None, page_table=None, slopes=None, bias=None, sinks=None, k_scales=None,
+                   v_scales=None):
     o, lse = _fake_attention(q, k, v, causal, scale, key_lengths, window, gradient)
     if query_offsets is not None:  # rows of no batch element are not written
         o.zero_()
     rung.attention(q, k, v, causal=causal, window=window, scale=scale, soft_cap=soft_cap, key_lengths=key_lengths,
                    query_offsets=query_offsets, key_offsets=key_offsets, page_table=page_table, slopes=slopes,
-                   bias=bias, sinks=sinks, lse=lse if gradient else None, out=o)
+                   bias=bias, sinks=sinks, k_scales=k_scales, v_scales=v_scales, lse=lse if gradient else None, out=o)
     return o, lse
 
 
@@ -154,7 +155,9 @@ def _setup_attention(ctx, inputs, output):
     q, k, v, causal, scale, key_lengths, window, gradient, soft_cap, *rest = inputs
     if not gradient:
         raise ValueError("rung::attention: gradient is False, and q, k or v requires one; give True")
-    query_offsets, key_offsets, page_table, slopes, bias, sinks = rest
+    query_offsets, key_offsets, page_table, slopes, bias, sinks, _, _ = rest
+    if k.dtype == torch.float8_e4m3fn:
+        raise ValueError("rung::attention: k and v are float8_e4m3fn; accepted with gradients: k and v of q's type")
     if page_table is not None or any(each is not None and each.requires_grad for each in (slopes, bias)):
         raise ValueError("rung::attention: page_table is given, or slopes or bias requires a gradient; accepted with "
                          "gradients: those of q, k, v and sinks, without pages")
@@ -168,7 +171,8 @@ def _setup_attention(ctx, inputs, output):
 
 @once_differentiable
 def _attention_gradient(ctx, do, _):
-    inputs = 15
+    inputs = 17
+    sinks_at = 14
     if do is None:
         return (None,) * inputs
     q, k, v, o, lse, *saved = ctx.saved_tensors
@@ -176,11 +180,13 @@ def _attention_gradient(ctx, do, _):
     key_lengths, query_offsets, key_offsets, slopes, bias, sinks = (
         next(saved) if given else None for given in ctx.given)
     causal, scale, window, soft_cap = ctx.numbers
+    # PyTorch leaves out trailing arguments that have their defaults.
+    needs_sinks = len(ctx.needs_input_grad) > sinks_at and ctx.needs_input_grad[sinks_at]
     *each, dsinks = _attention_backward(do, q, k, v, o, lse, causal, scale, key_lengths, window, soft_cap,
                                         query_offsets, key_offsets, slopes, bias,
-                                        sinks if ctx.needs_input_grad[-1] else None)
-    return (*(d if needed else None for d, needed in zip(each, ctx.needs_input_grad)), *(None,) * (inputs - 4),
-            dsinks if ctx.needs_input_grad[-1] else None)
+                                        sinks if needs_sinks else None)
+    return (*(d if needed else None for d, needed in zip(each, ctx.needs_input_grad)), *(None,) * (sinks_at - 3),
+            dsinks if needs_sinks else None, *(None,) * (inputs - sinks_at - 1))
 
 
 _OPTIONS = "bool causal, float? scale, Tensor? key_lengths, int window"
@@ -191,5 +197,5 @@ _attention_backward = define(
 attention = define(
     f"attention(Tensor q, Tensor k, Tensor v, {_OPTIONS}, bool gradient, float? soft_cap=None, "
     "Tensor? query_offsets=None, Tensor? key_offsets=None, Tensor? page_table=None, Tensor? slopes=None, "
-    "Tensor? bias=None, Tensor? sinks=None) -> (Tensor, Tensor)",
+    "Tensor? bias=None, Tensor? sinks=None, Tensor? k_scales=None, Tensor? v_scales=None) -> (Tensor, Tensor)",
     _run_attention, _fake_attention, _setup_attention, _attention_gradient)

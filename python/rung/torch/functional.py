@@ -231,11 +231,11 @@ def linear(input, weight, bias=None, *, activation="none"):
 
 
 def attention(q, k, v, *, causal=False, window=None, scale=None, soft_cap=None, key_lengths=None, query_offsets=None,
-              key_offsets=None, page_table=None, slopes=None, bias=None, sinks=None):
+              key_offsets=None, page_table=None, slopes=None, bias=None, sinks=None, k_scales=None, v_scales=None):
     """softmax(scale q k^T) v for every head; arguments as of rung.attention(), whose lse is not returned.
 
     slopes, bias and sinks of other types are converted to float32, for float64 to float64. q, k, v and sinks have
-    gradients, slopes and bias do not; with page_table none has.
+    gradients, slopes and bias do not; with page_table, and with k and v of float8_e4m3fn, none has.
 
     >>> import torch, rung.torch
     >>> rung.torch.attention(torch.zeros(1, 1, 1, 4), torch.zeros(1, 1, 2, 4), torch.tensor([[[[1.0], [3.0]]]]))
@@ -244,11 +244,14 @@ def attention(q, k, v, *, causal=False, window=None, scale=None, soft_cap=None, 
     if _needs_gradient(slopes, bias) or (page_table is not None and _needs_gradient(q, k, v, sinks)):
         raise Error("attention: slopes, bias or a mask requires a gradient, or an argument does with page_table; "
                     "accepted with gradients: those of q, k, v and sinks, without pages")
+    if k.dtype == torch.float8_e4m3fn and _needs_gradient(q, sinks):
+        raise Error("attention: k and v are float8_e4m3fn, and q or sinks requires a gradient; accepted: k and v of "
+                    "the type of q")
     numbers = torch.float64 if q.dtype == torch.float64 else torch.float32
     slopes, bias, sinks = (None if each is None else each.to(numbers) for each in (slopes, bias, sinks))
     return _products.attention(q, k, v, causal, scale, key_lengths, 0 if window is None else window,
                                _needs_gradient(q, k, v, sinks), soft_cap, query_offsets, key_offsets, page_table,
-                               slopes, bias, sinks)[0]
+                               slopes, bias, sinks, k_scales, v_scales)[0]
 
 
 def _bias_of_mask(name, mask, query, key):

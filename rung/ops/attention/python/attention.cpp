@@ -22,6 +22,8 @@ PyObject* run_attention(Call& call) {
   const Array slopes = call.optional_in("slopes");
   const Array bias = call.optional_in("bias");
   const Array sinks = call.optional_in("sinks");
+  const Array k_scales = call.optional_in("k_scales");
+  const Array v_scales = call.optional_in("v_scales");
   Array lse = call.out("lse");
   const bool return_lse = call.flag();
   if (q.shape().rank == 4 && v.shape().rank == 4) {  // other ranks: rejected by the operator
@@ -41,6 +43,8 @@ PyObject* run_attention(Call& call) {
   options.slopes = slopes;
   options.bias = bias;
   options.sinks = sinks;
+  options.k_scales = k_scales;
+  options.v_scales = v_scales;
   options.lse = lse;
   call.run([&](Context& context, Pick pick) { attention(context, q, k, v, o, options, pick); });
   return return_lse ? call.pair(o, lse) : o.result();

@@ -152,6 +152,31 @@ void check_attention(rung_context* context) {
         "accepted");
   options.sinks = NULL;
 
+  /* Keys and values of e4m3, of which 1, 2 and 4 have the codes 56, 64 and 72. */
+  const int64_t scales_shape[2] = {1, 1};
+  unsigned char small_k[KEYS * WIDTH], small_v[KEYS * VALUES];
+  float k_scale = 0.5F, v_scale = -2;
+  for (int i = 0; i < KEYS * WIDTH; ++i) {
+    small_k[i] = (unsigned char)(56 + 8 * (i % 3));
+    k[i] = 0.5F * (float)(1 << i % 3);
+  }
+  for (int i = 0; i < KEYS * VALUES; ++i) {
+    small_v[i] = (unsigned char)(56 + 8 * (i % 3));
+    v[i] = -2 * (float)(1 << i % 3);
+  }
+  const rung_tensor tsmall_k = tensor_of(small_k, RUNG_E4M3, 4, k_shape),
+                    tsmall_v = tensor_of(small_v, RUNG_E4M3, 4, v_shape);
+  const rung_tensor tk_scale = tensor_of(&k_scale, RUNG_F32, 2, scales_shape),
+                    tv_scale = tensor_of(&v_scale, RUNG_F32, 2, scales_shape);
+  options.k_scales = &tk_scale;
+  options.v_scales = &tv_scale;
+  CHECK(rung_attention(context, &tq, &tsmall_k, &tsmall_v, &to, &options) == RUNG_OK);
+  expect(q, k, v, 0.5, NULL, all, KEYS, expected, expected_lse);
+  SAME(o, expected, HEADS * QUERIES * VALUES, 1e-5);
+  FAILS(rung_attention(context, &tq, &tk, &tv, &to, &options), RUNG_INVALID_ARGUMENT, "k_scales",
+        "e4m3");
+  options.k_scales = options.v_scales = NULL;
+
   CHECK_OPTIONS(rung_attention_options, rung_attention(context, &tq, &tk, &tv, &to, options));
   options.window = -2;
   FAILS(rung_attention(context, &tq, &tk, &tv, &to, &options), RUNG_INVALID_ARGUMENT, "window",
