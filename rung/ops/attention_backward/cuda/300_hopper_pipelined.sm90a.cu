@@ -46,7 +46,6 @@ constexpr int consumer_registers = 240;
 /// and query_step / 4 registers of P or dS.
 template <int Width>
 constexpr int query_step = Width == 64 ? 96 : 64;
-// A consumer may skip one tile, and wait for the one after it, before it releases the previous one.
 constexpr int query_stages = 3;
 /// Keys per tile, and stages of K and of V, of the kernel with queries in the outer loop. A
 /// consumer holds Width / 2 sums of dq, key_step / 2 values of each of S and dP, and key_step / 4
@@ -127,8 +126,9 @@ struct KeysTurn {
   int batch, kv_head, first;
   KeyMask<int> mask;
   int first_query, end_query;
+  int tiles;  // of queries, per head
 };
-template <class T>
+template <class T, int Width>
 __device__ __forceinline__ KeysTurn keys_turn(const HopperBackwardJob<T>& job, int number) {
   const Gradients<T>& call = job.call;
   // Start with the first keys, which most queries see under a causal mask.
@@ -141,6 +141,7 @@ __device__ __forceinline__ KeysTurn keys_turn(const HopperBackwardJob<T>& job, i
   turn.mask = call.template mask<int>(turn.batch);
   turn.first_query = turn.mask.first_query(turn.first);
   turn.end_query = turn.mask.end_query(min(turn.first + hopper_rows, turn.mask.length) - 1);
+  turn.tiles = ceil_div(max(turn.end_query - turn.first_query, 0), query_step<Width>);
   return turn;
 }
 
@@ -149,9 +150,10 @@ __device__ __forceinline__ KeysTurn keys_turn(const HopperBackwardJob<T>& job, i
 struct QueriesTurn {
   int batch, head, first;
   KeyMask<int> mask;
-  int first_key, end_key;
+  int first_key;
+  int tiles;  // of keys
 };
-template <class T>
+template <class T, int Width>
 __device__ __forceinline__ QueriesTurn queries_turn(const HopperBackwardJob<T>& job, int number) {
   const Gradients<T>& call = job.call;
   // Start with the last queries, which see the most keys under a causal mask.
@@ -164,7 +166,7 @@ __device__ __forceinline__ QueriesTurn queries_turn(const HopperBackwardJob<T>& 
   turn.mask = call.template mask<int>(turn.batch);
   turn.first_key = turn.mask.first_key(turn.first);
   const int last = min(turn.first + hopper_rows, static_cast<int>(call.queries())) - 1;
-  turn.end_key = turn.mask.end_key(last);
+  turn.tiles = ceil_div(max(turn.mask.end_key(last) - turn.first_key, 0), key_step<Width>);
   return turn;
 }
 
@@ -269,7 +271,7 @@ __global__ void __launch_bounds__(hopper_threads, 1)
       // K and V of the next turn, for one warpgroup after the other.
       for (int number = static_cast<int>(blockIdx.x); number < total;
            number = BlockOrder::next(number)) {
-        const KeysTurn turn = keys_turn(job, number);
+        const KeysTurn turn = keys_turn<T, Width>(job, number);
 #pragma unroll
         for (int group = 0; group < hopper_groups; ++group) {
           auto& ring = layout.ring_keys[group];
@@ -285,41 +287,46 @@ __global__ void __launch_bounds__(hopper_threads, 1)
     for (int number = static_cast<int>(blockIdx.x); number < total;
          number = BlockOrder::next(number)) {
       const int lane = thread_here();
-      const KeysTurn turn = keys_turn(job, number);
+      const KeysTurn turn = keys_turn<T, Width>(job, number);
+      const int rounds = turn.tiles * call.group;
       const auto queries = static_cast<int>(call.queries());
-      const int first_head = turn.kv_head * call.group;
-      for (int head = first_head; head < first_head + call.group; ++head) {
-        for (int query = turn.first_query; query < turn.end_query; query += step, at.advance()) {
-          const int row = (turn.batch * static_cast<int>(call.heads()) + head) * queries + query;
-          // Loaded before the wait for the stage. P is 0 for queries past the end.
-          float values[step / 32];
+      int head = turn.kv_head * call.group;
+      int query = turn.first_query;
+      for (int round = 0; round < rounds; ++round, at.advance()) {
+        const int row = (turn.batch * static_cast<int>(call.heads()) + head) * queries + query;
+        // Loaded before the wait for the stage. P is 0 for queries past the end.
+        float values[step / 32];
 #pragma unroll
-          for (int j = 0; j < step / 32; ++j) {
-            values[j] = query + lane + 32 * j < queries ? job.rows.lse[row + lane + 32 * j]
-                                                        : std::numeric_limits<float>::infinity();
-          }
-          layout.ring_q.await_empty(at);
+        for (int j = 0; j < step / 32; ++j) {
+          values[j] = query + lane + 32 * j < queries ? job.rows.lse[row + lane + 32 * j]
+                                                      : std::numeric_limits<float>::infinity();
+        }
+        layout.ring_q.await_empty(at);
 #pragma unroll
-          for (int j = 0; j < step / 32; ++j) layout.lse[at.stage][lane + 32 * j] = values[j];
-          __syncwarp();
-          if (lane == 0) {
-            layout.ring_q.expect(at, Queries::bytes);
-            Queries::load(layout.q[at.stage], job.q, turn.batch, head, query,
-                          layout.ring_q.full[at.stage]);
-          }
+        for (int j = 0; j < step / 32; ++j) layout.lse[at.stage][lane + 32 * j] = values[j];
+        __syncwarp();
+        if (lane == 0) {
+          layout.ring_q.expect(at, Queries::bytes);
+          Queries::load(layout.q[at.stage], job.q, turn.batch, head, query,
+                        layout.ring_q.full[at.stage]);
+        }
 #pragma unroll
-          for (int j = 0; j < step / 32; ++j) {
-            values[j] = query + lane + 32 * j < queries ? job.rows.sum[row + lane + 32 * j] : 0.0F;
-          }
-          layout.ring_dout.await_empty(at);
+        for (int j = 0; j < step / 32; ++j) {
+          values[j] = query + lane + 32 * j < queries ? job.rows.sum[row + lane + 32 * j] : 0.0F;
+        }
+        layout.ring_dout.await_empty(at);
 #pragma unroll
-          for (int j = 0; j < step / 32; ++j) layout.row_sum[at.stage][lane + 32 * j] = values[j];
-          __syncwarp();
-          if (lane == 0) {
-            layout.ring_dout.expect(at, Queries::bytes);
-            Queries::load(layout.dout[at.stage], job.dout, turn.batch, head, query,
-                          layout.ring_dout.full[at.stage]);
-          }
+        for (int j = 0; j < step / 32; ++j) layout.row_sum[at.stage][lane + 32 * j] = values[j];
+        __syncwarp();
+        if (lane == 0) {
+          layout.ring_dout.expect(at, Queries::bytes);
+          Queries::load(layout.dout[at.stage], job.dout, turn.batch, head, query,
+                        layout.ring_dout.full[at.stage]);
+        }
+        query += step;
+        if (query >= turn.end_query) {
+          query = turn.first_query;
+          ++head;
         }
       }
     }
@@ -333,9 +340,10 @@ __global__ void __launch_bounds__(hopper_threads, 1)
     const int group = thread / hopper_group;
     const int warp_row = thread % hopper_group / 32 * 16;  // within the warpgroup's rows
     const bool leads = thread % 32 == 0;
-    const KeysTurn turn = keys_turn(job, number);
+    const KeysTurn turn = keys_turn<T, Width>(job, number);
     const KeyMask<int>& mask = turn.mask;
     const int first = turn.first + group * hopper_group_rows;
+    const int rounds = turn.tiles * call.group;
     // `count` queries from `begin` on see each of this thread's two keys.
     int begin[2];
     unsigned count[2];
@@ -348,7 +356,6 @@ __global__ void __launch_bounds__(hopper_threads, 1)
     // Queries between these see all keys of the warpgroup.
     const int last_begin = mask.first_query(first + hopper_group_rows - 1);
     const int first_end = mask.end_query(first);
-    const int any_begin = mask.first_query(first);  // earlier ones see none of them
 
     float dk[Width / 2] = {};
     float dv[Width / 2] = {};
@@ -356,70 +363,63 @@ __global__ void __launch_bounds__(hopper_threads, 1)
     float ds[step / 2];
     std::uint32_t p_operand[step / 16][4];
     std::uint32_t ds_operand[step / 16][4];
-    int previous = -1;  // stage of the previous tile
+    int query = turn.first_query;
+    int previous = 0;  // stage of the previous tile
     layout.ring_keys[group].await_full(BlockOrder::turn(number));
-    for (int head = 0; head < call.group; ++head) {
-      for (int query = turn.first_query; query < turn.end_query; query += step, at.advance()) {
-        layout.ring_q.await_full(at);
-        if (query + step <= any_begin) {
-          layout.ring_dout.await_full(at);
-          __syncwarp();  // all lanes have seen that the stages are full
-          if (leads) {
-            layout.ring_q.release(at.stage);
-            layout.ring_dout.release(at.stage);
-          }
-          continue;
-        }
-        // S^T and dP^T are multiplied behind dk of the previous tile.
-        issue_by_rows<T, Keys, Queries, Width>(p, layout.k[group], layout.q[at.stage]);
-        layout.ring_dout.await_full(at);
-        issue_by_rows<T, Keys, Queries, Width>(ds, layout.v[group], layout.dout[at.stage]);
-        ptx::wgmma_wait<2>(dk);
-        if (leads && previous >= 0) layout.ring_q.release(previous);
-        const float* const lse = layout.lse[at.stage];
-        const float* const row_sum = layout.row_sum[at.stage];
-        const bool masked = query < last_begin || query + step > first_end;
-        ptx::wgmma_wait<1>(p);
-        if (masked) {
-#pragma unroll
-          for (int i = 0; i < step / 2; ++i) {
-            const bool seen = is_between(query + accumulator_column(i), begin, count, i);
-            p[i] = seen ? p[i] : -std::numeric_limits<float>::infinity();
-          }
-        }
+    for (int round = 0; round < rounds; ++round) {
+      // S^T and dP^T are multiplied behind dk of the previous tile.
+      layout.ring_q.await_full(at);
+      issue_by_rows<T, Keys, Queries, Width>(p, layout.k[group], layout.q[at.stage]);
+      layout.ring_dout.await_full(at);
+      issue_by_rows<T, Keys, Queries, Width>(ds, layout.v[group], layout.dout[at.stage]);
+      ptx::wgmma_wait<2>(dk);
+      if (leads && round > 0) layout.ring_q.release(previous);
+      const float* const lse = layout.lse[at.stage];
+      const float* const row_sum = layout.row_sum[at.stage];
+      const bool masked = query < last_begin || query + step > first_end;
+      ptx::wgmma_wait<1>(p);
+      if (masked) {
 #pragma unroll
         for (int i = 0; i < step / 2; ++i) {
-          p[i] = ptx::fast_exp2(fmaf(p[i], job.exponent_scale, -lse[accumulator_column(i)]));
+          const bool seen = is_between(query + accumulator_column(i), begin, count, i);
+          p[i] = seen ? p[i] : -std::numeric_limits<float>::infinity();
         }
-        to_operand<T>(p, p_operand);
-        issue_by_columns<T, Queries>(dv, p_operand, layout.dout[at.stage]);
-
-        ptx::wgmma_wait<1>(ds);
-        if (masked) {
-          // Keys that no query sees may hold NaN, and 0 * NaN is NaN.
-#pragma unroll
-          for (int i = 0; i < step / 2; ++i) {
-            const bool seen = is_between(query + accumulator_column(i), begin, count, i);
-            ds[i] = seen ? ds[i] : 0.0F;
-          }
-        }
-#pragma unroll
-        for (int i = 0; i < step / 2; ++i) {
-          ds[i] = p[i] * (ds[i] - row_sum[accumulator_column(i)]);
-        }
-        ptx::wgmma_wait<0>(dv);  // frees the registers of P for dS
-        __syncwarp();            // all lanes have read lse and row_sum
-        if (leads) layout.ring_dout.release(at.stage);
-        to_operand<T>(ds, ds_operand);
-        issue_by_columns<T, Queries>(dk, ds_operand, layout.q[at.stage]);
-        previous = at.stage;
       }
+#pragma unroll
+      for (int i = 0; i < step / 2; ++i) {
+        p[i] = ptx::fast_exp2(fmaf(p[i], job.exponent_scale, -lse[accumulator_column(i)]));
+      }
+      to_operand<T>(p, p_operand);
+      issue_by_columns<T, Queries>(dv, p_operand, layout.dout[at.stage]);
+
+      ptx::wgmma_wait<1>(ds);
+      if (masked) {
+        // Keys that no query sees may hold NaN, and 0 * NaN is NaN.
+#pragma unroll
+        for (int i = 0; i < step / 2; ++i) {
+          const bool seen = is_between(query + accumulator_column(i), begin, count, i);
+          ds[i] = seen ? ds[i] : 0.0F;
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < step / 2; ++i) {
+        ds[i] = p[i] * (ds[i] - row_sum[accumulator_column(i)]);
+      }
+      ptx::wgmma_wait<0>(dv);  // frees the registers of P for dS
+      __syncwarp();            // all lanes have read lse and row_sum
+      if (leads) layout.ring_dout.release(at.stage);
+      to_operand<T>(ds, ds_operand);
+      issue_by_columns<T, Queries>(dk, ds_operand, layout.q[at.stage]);
+      previous = at.stage;
+      at.advance();
+      query += step;
+      if (query >= turn.end_query) query = turn.first_query;  // the group's next head
     }
     ptx::wgmma_wait<0>(dk);
-    if (leads && previous >= 0) layout.ring_q.release(previous);
+    if (leads && rounds > 0) layout.ring_q.release(previous);
 
     ptx::barrier_sync(1 + group, hopper_group);  // all warps of this warpgroup have read K and V
-    const KeysTurn done = keys_turn(job, derived_here(number));
+    const KeysTurn done = keys_turn<T, Width>(job, derived_here(number));
     const int stored = done.first + group * hopper_group_rows;
     store_rows<T, Keys, Width>(job.dk, call.dk, done.batch, done.kv_head, stored, call.rule.scale,
                                layout.k[group], dk);
@@ -456,7 +456,7 @@ __global__ void __launch_bounds__(hopper_threads, 1)
       // Q and dout of the next turn, for one warpgroup after the other.
       for (int number = static_cast<int>(blockIdx.x); number < total;
            number = BlockOrder::next(number)) {
-        const QueriesTurn turn = queries_turn(job, number);
+        const QueriesTurn turn = queries_turn<T, Width>(job, number);
 #pragma unroll
         for (int group = 0; group < hopper_groups; ++group) {
           auto& ring = layout.ring_queries[group];
@@ -471,9 +471,10 @@ __global__ void __launch_bounds__(hopper_threads, 1)
     if (threadIdx.x != 0) return;
     for (int number = static_cast<int>(blockIdx.x); number < total;
          number = BlockOrder::next(number)) {
-      const QueriesTurn turn = queries_turn(job, number);
+      const QueriesTurn turn = queries_turn<T, Width>(job, number);
       const int kv_head = turn.head / call.group;
-      for (int key = turn.first_key; key < turn.end_key; key += step, at.advance()) {
+      for (int tile = 0; tile < turn.tiles; ++tile, at.advance()) {
+        const int key = turn.first_key + tile * step;
         layout.ring_k.await_empty(at);
         layout.ring_k.expect(at, Keys::bytes);
         Keys::load(layout.k[at.stage], job.k, turn.batch, kv_head, key,
@@ -494,9 +495,10 @@ __global__ void __launch_bounds__(hopper_threads, 1)
     const int group = thread / hopper_group;
     const int warp_row = thread % hopper_group / 32 * 16;  // within the warpgroup's rows
     const bool leads = thread % 32 == 0;
-    const QueriesTurn turn = queries_turn(job, number);
+    const QueriesTurn turn = queries_turn<T, Width>(job, number);
     const KeyMask<int>& mask = turn.mask;
     const int first = turn.first + group * hopper_group_rows;
+    const int tiles = turn.tiles;
     // Each of this thread's two queries sees `count` keys from `begin` on.
     int begin[2];
     unsigned count[2];
@@ -517,15 +519,16 @@ __global__ void __launch_bounds__(hopper_threads, 1)
     // All queries of the warpgroup see the keys between these.
     const int last_begin = mask.first_key(first + hopper_group_rows - 1);
     const int first_end = mask.end_key(first);
-    const int any_end = mask.end_key(first + hopper_group_rows - 1);  // none sees later ones
 
     float dq[Width / 2] = {};
     float p[step / 2];
     float ds[step / 2];
     std::uint32_t ds_operand[step / 16][4];
     layout.ring_queries[group].await_full(BlockOrder::turn(number));
-    int previous = -1;  // stage of the previous tile
-    for (int key = turn.first_key; key < turn.end_key; key += step, at.advance()) {
+    int key = turn.first_key;
+    int previous = 0;  // stage of the previous tile
+    for (int tile = 0; tile < tiles; ++tile) {
+      // S and dP are multiplied behind dq of the previous tile.
       layout.ring_k.await_full(at);
       if (key + step > mask.length && mask.length < call.keys()) {
         // Keys past the end of this sequence have dS = 0, but K may hold NaN there, and 0 * NaN is
@@ -534,21 +537,11 @@ __global__ void __launch_bounds__(hopper_threads, 1)
         ptx::fence_async_proxy();
         ptx::barrier_sync(1, hopper_consumers);
       }
-      if (key >= any_end) {
-        layout.ring_v.await_full(at);
-        __syncwarp();  // all lanes have seen that the stages are full
-        if (leads) {
-          layout.ring_k.release(at.stage);
-          layout.ring_v.release(at.stage);
-        }
-        continue;
-      }
-      // S and dP are multiplied behind dq of the previous tile.
       issue_by_rows<T, Queries, Keys, Width>(p, layout.q[group], layout.k[at.stage]);
       layout.ring_v.await_full(at);
       issue_by_rows<T, Queries, Keys, Width>(ds, layout.dout[group], layout.v[at.stage]);
       ptx::wgmma_wait<2>(dq);
-      if (leads && previous >= 0) layout.ring_k.release(previous);
+      if (leads && tile > 0) layout.ring_k.release(previous);
       const bool masked = key < last_begin || key + step > first_end;
       ptx::wgmma_wait<1>(p);
       if (masked) {
@@ -579,9 +572,11 @@ __global__ void __launch_bounds__(hopper_threads, 1)
       to_operand<T>(ds, ds_operand);
       issue_by_columns<T, Keys>(dq, ds_operand, layout.k[at.stage]);
       previous = at.stage;
+      at.advance();
+      key += step;
     }
     ptx::wgmma_wait<0>(dq);
-    if (leads && previous >= 0) layout.ring_k.release(previous);
+    if (leads && tiles > 0) layout.ring_k.release(previous);
 
     ptx::barrier_sync(2 + group, hopper_group);  // all warps of this warpgroup have read Q
     store_rows<T, Queries, Width>(job.dq, call.dq, turn.batch, turn.head, first, call.rule.scale,
