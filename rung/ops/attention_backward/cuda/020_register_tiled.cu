@@ -224,7 +224,7 @@ __global__ void __launch_bounds__(threads)
       const std::int64_t h = item.head * call.group + head;
       const auto q = call.of_queries(call.q, item.b).at(h);
       const auto dout = call.of_queries(call.dout, item.b).at(h);
-      const std::int64_t first_row = call.first_row(item.b, h);
+      const std::int64_t sums = first_sum(call, mask, item.b, h);
       for (std::int64_t query = first_query; query < end_query; query += tile) {
         Sum scores[patch][patch];
         Sum dp[patch][patch];
@@ -236,8 +236,8 @@ __global__ void __launch_bounds__(threads)
           const bool exists = i < end_query;
           const std::int64_t first_key = mask.first_key(i);
           const std::int64_t end_key = exists ? mask.end_key(i) : 0;
-          const Sum lse = exists ? rows.lse[first_row + i] : Sum(0);
-          const Sum sum = exists ? rows.sum[first_row + i] : Sum(0);
+          const Sum lse = exists ? rows.lse[sums + i] : Sum(0);
+          const Sum sum = exists ? rows.sum[sums + i] : Sum(0);
 #pragma unroll
           for (int c = 0; c < patch; ++c) {
             const std::int64_t j = item.first + column + c;
@@ -292,7 +292,7 @@ __global__ void __launch_bounds__(threads)
     const auto v = call.of_keys(call.v, item.b).at(item.head / call.group);
     const std::int64_t end = smaller(item.first + tile, mask.queries);
     const std::int64_t end_of_last = mask.end_key(end - 1);
-    const std::int64_t first_row = call.first_row(item.b, item.head);
+    const std::int64_t sums = first_sum(call, mask, item.b, item.head);
     GradientPatch<Sum> dq;
     for (std::int64_t key = mask.first_key(item.first); key < end_of_last; key += tile) {
       Sum scores[patch][patch];
@@ -304,8 +304,8 @@ __global__ void __launch_bounds__(threads)
         const std::int64_t i = item.first + row + r;
         const std::int64_t first_key = mask.first_key(i);
         const std::int64_t end_key = i < end ? mask.end_key(i) : 0;
-        const Sum lse = i < end ? rows.lse[first_row + i] : Sum(0);
-        const Sum sum = i < end ? rows.sum[first_row + i] : Sum(0);
+        const Sum lse = i < end ? rows.lse[sums + i] : Sum(0);
+        const Sum sum = i < end ? rows.sum[sums + i] : Sum(0);
 #pragma unroll
         for (int c = 0; c < patch; ++c) {
           const std::int64_t j = key + column + c;

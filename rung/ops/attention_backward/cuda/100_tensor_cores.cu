@@ -197,7 +197,7 @@ __global__ void __launch_bounds__(tensor_threads, 2)
     Queries::template copy<tensor_threads>(layout.dout[stage],
                                            call.of_queries(call.dout, b).at(head), query, 0,
                                            end_query, job.wide_dout);
-    const int row = static_cast<int>(call.first_row(b, head)) + query;
+    const std::int64_t row = first_sum(call, mask, b, head) + query;
     const auto thread = static_cast<int>(threadIdx.x);
     if (thread < 2 * tile) {
       // Rows past the end are zero, and so are their products.
@@ -318,8 +318,8 @@ __global__ void __launch_bounds__(tensor_threads, 2)
 #pragma unroll
   for (int row = 0; row < 2; ++row) {
     if (query + 8 * row >= queries) continue;
-    lse[row] = job.rows.lse[call.first_row(b, head) + query + 8 * row];
-    row_sum[row] = job.rows.sum[call.first_row(b, head) + query + 8 * row];
+    lse[row] = job.rows.lse[first_sum(call, mask, b, head) + query + 8 * row];
+    row_sum[row] = job.rows.sum[first_sum(call, mask, b, head) + query + 8 * row];
   }
   float dq[Width / 2] = {};
   for (int number = 0, stage = 0; number < tiles; ++number, stage ^= 1) {

@@ -18,6 +18,7 @@
 //          instructions".
 #include "rung/device/block_work.hpp"
 #include "rung/device/launch.hpp"
+#include "rung/device/ptx/bulk_copy.hpp"
 #include "rung/device/ptx/hopper.hpp"
 #include "rung/device/shared.hpp"
 #include "rung/device/stage_ring.hpp"
@@ -139,9 +140,15 @@ __device__ __forceinline__ KeysTurn keys_turn(const HopperBackwardJob<T>& job, i
   turn.kv_head = place.head % kv_heads;
   turn.first = place.tile * hopper_rows;
   turn.mask = call.template mask<int>(turn.batch);
-  turn.first_query = turn.mask.first_query(turn.first);
+  const int first_query = turn.mask.first_query(turn.first);
   turn.end_query = turn.mask.end_query(min(turn.first + hopper_rows, turn.mask.length) - 1);
-  turn.tiles = ceil_div(max(turn.end_query - turn.first_query, 0), query_step<Width>);
+  turn.first_query = first_query;
+  if (first_query < turn.end_query) {
+    turn.first_query -= (first_query - turn.mask.first_query(0)) % sum_group;
+  }
+  turn.tiles = first_query < turn.end_query
+                   ? ceil_div(turn.end_query - turn.first_query, query_step<Width>)
+                   : 0;
   return turn;
 }
 
@@ -199,11 +206,19 @@ __device__ __forceinline__ void issue_by_columns(float (&sums)[Registers],
   ptx::wgmma_commit();
 }
 
-/// Returns whether `column` is among the `count` columns from `begin` on that belong to the row of
-/// accumulator i.
-__device__ __forceinline__ bool is_between(int column, const int (&begin)[2],
-                                           const unsigned (&count)[2], int i) {
-  return static_cast<unsigned>(column - begin[accumulator_row(i)]) < count[accumulator_row(i)];
+/// Zeroes the weights of hidden pairs; the columns are numbered from `first` on, and `count` of them
+/// from `begin` on belong to each of the lane's two rows. Weights of hidden pairs may be NaN: they
+/// are computed from keys and queries without effect, and from numbers past the last row sum.
+template <int Registers>
+__device__ __forceinline__ void hide(float (&weights)[Registers], int first, const int (&begin)[2],
+                                     const unsigned (&count)[2]) {
+#pragma unroll
+  for (int i = 0; i < Registers; ++i) {
+    const int row = accumulator_row(i);
+    const bool seen =
+        static_cast<unsigned>(first + accumulator_column(i) - begin[row]) < count[row];
+    weights[i] = seen ? weights[i] : 0.0F;
+  }
 }
 
 /// Returns `value` by a shuffle, which the compiler does not move: values derived from the result
@@ -283,52 +298,28 @@ __global__ void __launch_bounds__(hopper_threads, 1)
         }
       }
     }
-    if (threadIdx.x >= 32) return;
-    for (int number = static_cast<int>(blockIdx.x); number < total;
-         number = BlockOrder::next(number)) {
-      const int lane = thread_here();
-      const KeysTurn turn = keys_turn<T, Width>(job, number);
-      const int rounds = turn.tiles * call.group;
-      const auto queries = static_cast<int>(call.queries());
-      int head = turn.kv_head * call.group;
-      int query = turn.first_query;
-      for (int round = 0; round < rounds; ++round, at.advance()) {
-        const int row = (turn.batch * static_cast<int>(call.heads()) + head) * queries + query;
-        // Loaded before the wait for the stage. P is 0 for queries past the end.
-        float values[step / 32];
-#pragma unroll
-        for (int j = 0; j < step / 32; ++j) {
-          values[j] = query + lane + 32 * j < queries ? job.rows.lse[row + lane + 32 * j]
-                                                      : std::numeric_limits<float>::infinity();
-        }
-        layout.ring_q.await_empty(at);
-#pragma unroll
-        for (int j = 0; j < step / 32; ++j) layout.lse[at.stage][lane + 32 * j] = values[j];
-        __syncwarp();
-        if (lane == 0) {
-          layout.ring_q.expect(at, Queries::bytes);
-          Queries::load(layout.q[at.stage], job.q, turn.batch, head, query,
-                        layout.ring_q.full[at.stage]);
-        }
-#pragma unroll
-        for (int j = 0; j < step / 32; ++j) {
-          values[j] = query + lane + 32 * j < queries ? job.rows.sum[row + lane + 32 * j] : 0.0F;
-        }
-        layout.ring_dout.await_empty(at);
-#pragma unroll
-        for (int j = 0; j < step / 32; ++j) layout.row_sum[at.stage][lane + 32 * j] = values[j];
-        __syncwarp();
-        if (lane == 0) {
-          layout.ring_dout.expect(at, Queries::bytes);
-          Queries::load(layout.dout[at.stage], job.dout, turn.batch, head, query,
-                        layout.ring_dout.full[at.stage]);
-        }
-        query += step;
-        if (query >= turn.end_query) {
-          query = turn.first_query;
-          ++head;
+    // Q with lse, and dout with the row sums, are loaded by one thread each: registers are few.
+    const auto stream = [&](auto& ring, auto& tiles, auto& tile_sums, const TensorMap& map,
+                            const float* row_sums) {
+      for (int number = static_cast<int>(blockIdx.x); number < total;
+           number = BlockOrder::next(number)) {
+        const KeysTurn turn = keys_turn<T, Width>(job, number);
+        const int first_head = turn.kv_head * call.group;
+        for (int head = first_head; head < first_head + call.group; ++head) {
+          const auto sums = static_cast<int>(first_sum(call, turn.mask, turn.batch, head));
+          for (int query = turn.first_query; query < turn.end_query; query += step, at.advance()) {
+            ring.await_empty(at);
+            ring.expect(at, sizeof(tiles[0]) + sizeof(tile_sums[0]));
+            Queries::load(tiles[at.stage], map, turn.batch, head, query, ring.full[at.stage]);
+            ptx::bulk_load(tile_sums[at.stage], row_sums + (sums + query), sizeof(tile_sums[0]),
+                           ring.full[at.stage]);
+          }
         }
       }
+    };
+    if (threadIdx.x == 0) stream(layout.ring_q, layout.q, layout.lse, job.q, job.rows.lse);
+    if (threadIdx.x == 64) {
+      stream(layout.ring_dout, layout.dout, layout.row_sum, job.dout, job.rows.sum);
     }
     return;
   }
@@ -378,33 +369,20 @@ __global__ void __launch_bounds__(hopper_threads, 1)
       const float* const row_sum = layout.row_sum[at.stage];
       const bool masked = query < last_begin || query + step > first_end;
       ptx::wgmma_wait<1>(p);
-      if (masked) {
-#pragma unroll
-        for (int i = 0; i < step / 2; ++i) {
-          const bool seen = is_between(query + accumulator_column(i), begin, count, i);
-          p[i] = seen ? p[i] : -std::numeric_limits<float>::infinity();
-        }
-      }
 #pragma unroll
       for (int i = 0; i < step / 2; ++i) {
         p[i] = ptx::fast_exp2(fmaf(p[i], job.exponent_scale, -lse[accumulator_column(i)]));
       }
+      if (masked) hide(p, query, begin, count);
       to_operand<T>(p, p_operand);
       issue_by_columns<T, Queries>(dv, p_operand, layout.dout[at.stage]);
 
       ptx::wgmma_wait<1>(ds);
-      if (masked) {
-        // Keys that no query sees may hold NaN, and 0 * NaN is NaN.
-#pragma unroll
-        for (int i = 0; i < step / 2; ++i) {
-          const bool seen = is_between(query + accumulator_column(i), begin, count, i);
-          ds[i] = seen ? ds[i] : 0.0F;
-        }
-      }
 #pragma unroll
       for (int i = 0; i < step / 2; ++i) {
         ds[i] = p[i] * (ds[i] - row_sum[accumulator_column(i)]);
       }
+      if (masked) hide(ds, query, begin, count);
       ptx::wgmma_wait<0>(dv);  // frees the registers of P for dS
       __syncwarp();            // all lanes have read lse and row_sum
       if (leads) layout.ring_dout.release(at.stage);
@@ -504,17 +482,14 @@ __global__ void __launch_bounds__(hopper_threads, 1)
     unsigned count[2];
     float lse[2];
     float row_sum[2];
+    const auto sums = static_cast<int>(first_sum(call, mask, turn.batch, turn.head));
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
       const int query = first + warp_row + thread % 32 / 4 + 8 * j;
-      const auto queries = static_cast<int>(call.queries());
-      const bool exists = query < queries;
-      const int row =
-          exists ? (turn.batch * static_cast<int>(call.heads()) + turn.head) * queries + query : 0;
       begin[j] = mask.first_key(query);
       count[j] = static_cast<unsigned>(mask.end_key(query) - begin[j]);
-      lse[j] = exists ? job.rows.lse[row] : std::numeric_limits<float>::infinity();
-      row_sum[j] = exists ? job.rows.sum[row] : 0.0F;
+      lse[j] = job.rows.lse[sums + query];
+      row_sum[j] = job.rows.sum[sums + query];
     }
     // All queries of the warpgroup see the keys between these.
     const int last_begin = mask.first_key(first + hopper_group_rows - 1);
@@ -544,31 +519,17 @@ __global__ void __launch_bounds__(hopper_threads, 1)
       if (leads && tile > 0) layout.ring_k.release(previous);
       const bool masked = key < last_begin || key + step > first_end;
       ptx::wgmma_wait<1>(p);
-      if (masked) {
-#pragma unroll
-        for (int i = 0; i < step / 2; ++i) {
-          const bool seen = is_between(key + accumulator_column(i), begin, count, i);
-          p[i] = seen ? p[i] : -std::numeric_limits<float>::infinity();
-        }
-      }
 #pragma unroll
       for (int i = 0; i < step / 2; ++i) {
         p[i] = ptx::fast_exp2(fmaf(p[i], job.exponent_scale, -lse[accumulator_row(i)]));
       }
       ptx::wgmma_wait<0>(ds);
       if (leads) layout.ring_v.release(at.stage);
-      if (masked) {
-        // Keys and queries without effect may hold NaN.
-#pragma unroll
-        for (int i = 0; i < step / 2; ++i) {
-          const bool seen = is_between(key + accumulator_column(i), begin, count, i);
-          ds[i] = seen ? ds[i] : 0.0F;
-        }
-      }
 #pragma unroll
       for (int i = 0; i < step / 2; ++i) {
         ds[i] = p[i] * (ds[i] - row_sum[accumulator_row(i)]);
       }
+      if (masked) hide(ds, key, begin, count);
       to_operand<T>(ds, ds_operand);
       issue_by_columns<T, Keys>(dq, ds_operand, layout.k[at.stage]);
       previous = at.stage;
@@ -599,6 +560,7 @@ Support supports(const AttentionBackward::Args& args, const Context& context) {
     return unsupported("wgmma and TMA need compute capability 9.0");
   }
   if (args.is_packed()) return unsupported("query_offsets or key_offsets are given");
+  if (count_sums(args) > max_tensor_size) return unsupported("more than 2^30 row sums");
   if (!args.has_plain_scores()) return unsupported("soft_cap, slopes or bias are given");
   // TMA stores whole 16-byte pieces, including the one in which a row ends.
   if (args.width() % 8 != 0 || args.value_width() % 8 != 0) {

@@ -75,13 +75,6 @@ struct AttentionGradients {
                                                               std::int64_t b) const {
     return element_of(tensor, key_offsets, b);
   }
-  /// Returns the index of query 0 of head h of a batch element among the rows of all heads, in the
-  /// order of lse.
-  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t first_row(std::int64_t b,
-                                                                  std::int64_t h) const {
-    if (query_offsets.data == nullptr) return (b * heads() + h) * queries();
-    return h * queries() + query_rows(b).first;
-  }
   /// Returns lse of query i of head h of a batch element.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE Sum lse_of(std::int64_t b, std::int64_t h,
                                                       std::int64_t i) const {
