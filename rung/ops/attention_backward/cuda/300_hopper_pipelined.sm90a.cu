@@ -11,9 +11,10 @@
 //          multiplies.
 // Cost     Seven products per pair, as in tensor_cores. Q and dout are read once per 128 keys, K
 //          and V once per 128 queries, from L2 if a section of heads fits there. Beside the
-//          products, each pair takes two exponentials and three conversions to 16 bits.
-// Limits   f16 and bf16, D and Dv up to 128 and multiples of 8. Soft caps, slopes, bias, packed
-//          rows and rows that TMA cannot address are left to tensor_cores.
+//          products, each pair takes two exponentials and three conversions to 16 bits; with a soft
+//          cap, four more operations of the special function units.
+// Limits   f16 and bf16, D and Dv up to 128 and multiples of 8. Slopes, bias, packed rows and rows
+//          that TMA cannot address are left to tensor_cores.
 // Source   Shah et al. 2024, FlashAttention-3; PTX ISA, "Asynchronous warpgroup level matrix
 //          instructions".
 #include "rung/device/block_work.hpp"
@@ -89,7 +90,10 @@ template <class T>
 struct HopperBackwardJob {
   Gradients<T> call;
   RowSums<float> rows;
-  float exponent_scale;  // scale log2(e): scores to exponents of 2
+  float exponent_scale;  // products to exponents of 2: scale log2(e)
+  // With a soft cap c, exponents are cap_scale tanh(x), and e^(2 x) is 2^(cap_factor product).
+  float cap_factor;  // 2 scale log2(e) / c
+  float cap_scale;   // c log2(e)
   BlockOrder order;
   TensorMap q, k, v, dout;
   TensorMap dq, dk, dv;
@@ -146,9 +150,7 @@ __device__ __forceinline__ KeysTurn keys_turn(const HopperBackwardJob<T>& job, i
   if (first_query < turn.end_query) {
     turn.first_query -= (first_query - turn.mask.first_query(0)) % sum_group;
   }
-  turn.tiles = first_query < turn.end_query
-                   ? ceil_div(turn.end_query - turn.first_query, query_step<Width>)
-                   : 0;
+  turn.tiles = ceil_div(max(turn.end_query - turn.first_query, 0), query_step<Width>);
   return turn;
 }
 
@@ -206,18 +208,46 @@ __device__ __forceinline__ void issue_by_columns(float (&sums)[Registers],
   ptx::wgmma_commit();
 }
 
-/// Zeroes the weights of hidden pairs; the columns are numbered from `first` on, and `count` of them
-/// from `begin` on belong to each of the lane's two rows. Weights of hidden pairs may be NaN: they
-/// are computed from keys and queries without effect, and from numbers past the last row sum.
+/// Returns the weight P of a query and a key from their product, which it replaces by P times the
+/// derivative of the soft cap: dS is this factor times dP - row sum.
+template <bool Capped, class T>
+__device__ __forceinline__ float weigh(float& product, const HopperBackwardJob<T>& job, float lse) {
+  if constexpr (!Capped) {
+    product = ptx::fast_exp2(fmaf(product, job.exponent_scale, -lse));
+    return product;
+  }
+  // tanh(x) = 1 - 2 / (1 + e^(2 x)): an absolute error of a few units in the last place of 1.
+  const float inverse = ptx::fast_reciprocal(1 + ptx::fast_exp2(product * job.cap_factor));
+  const float share = fmaf(-2.0F, inverse, 1.0F);
+  const float weight = ptx::fast_exp2(fmaf(share, job.cap_scale, -lse));
+  product = weight * fmaf(-share, share, 1.0F);
+  return weight;
+}
+
+/// Returns whether a lane's accumulator i is of a visible pair. Its columns are numbered from
+/// `first` on, and `count` of them from `begin` on belong to each of the lane's two rows.
+__device__ __forceinline__ bool is_seen(int first, const int (&begin)[2],
+                                        const unsigned (&count)[2], int i) {
+  const int row = accumulator_row(i);
+  return static_cast<unsigned>(first + accumulator_column(i) - begin[row]) < count[row];
+}
+
+/// Zero dS, or P as an operand, of hidden pairs. These may be NaN: they are computed from keys and
+/// queries without effect, and from numbers past the last row sum.
 template <int Registers>
-__device__ __forceinline__ void hide(float (&weights)[Registers], int first, const int (&begin)[2],
+__device__ __forceinline__ void hide(float (&ds)[Registers], int first, const int (&begin)[2],
                                      const unsigned (&count)[2]) {
 #pragma unroll
-  for (int i = 0; i < Registers; ++i) {
-    const int row = accumulator_row(i);
-    const bool seen =
-        static_cast<unsigned>(first + accumulator_column(i) - begin[row]) < count[row];
-    weights[i] = seen ? weights[i] : 0.0F;
+  for (int i = 0; i < Registers; ++i) ds[i] = is_seen(first, begin, count, i) ? ds[i] : 0.0F;
+}
+template <int Steps>
+__device__ __forceinline__ void hide(std::uint32_t (&p)[Steps][4], int first, const int (&begin)[2],
+                                     const unsigned (&count)[2]) {
+#pragma unroll
+  for (int i = 0; i < 8 * Steps; i += 2) {
+    const std::uint32_t low = is_seen(first, begin, count, i) ? 0xffffU : 0;
+    const std::uint32_t high = is_seen(first, begin, count, i + 1) ? 0xffff0000U : 0;
+    p[i / 8][i % 8 / 2] &= low | high;
   }
 }
 
@@ -262,7 +292,8 @@ __device__ __forceinline__ void store_rows(const TensorMap& map, const View<T, 4
   ptx::bulk_commit();
 }
 
-template <class T, int Width>
+/// Capped: scores have a soft cap.
+template <class T, int Width, bool Capped>
 __global__ void __launch_bounds__(hopper_threads, 1)
     attention_backward_hopper_keys(const __grid_constant__ HopperBackwardJob<T> job) {
   constexpr int step = query_step<Width>;
@@ -370,11 +401,13 @@ __global__ void __launch_bounds__(hopper_threads, 1)
       const bool masked = query < last_begin || query + step > first_end;
       ptx::wgmma_wait<1>(p);
 #pragma unroll
-      for (int i = 0; i < step / 2; ++i) {
-        p[i] = ptx::fast_exp2(fmaf(p[i], job.exponent_scale, -lse[accumulator_column(i)]));
+      for (int i = 0; i < step / 2; i += 2) {
+        const float* const pair_lse = lse + accumulator_column(i);
+        const float weight = weigh<Capped>(p[i], job, pair_lse[0]);
+        const float next_weight = weigh<Capped>(p[i + 1], job, pair_lse[1]);
+        p_operand[i / 8][i % 8 / 2] = pack_halves<T>(weight, next_weight);
       }
-      if (masked) hide(p, query, begin, count);
-      to_operand<T>(p, p_operand);
+      if (masked) hide(p_operand, query, begin, count);
       issue_by_columns<T, Queries>(dv, p_operand, layout.dout[at.stage]);
 
       ptx::wgmma_wait<1>(ds);
@@ -410,7 +443,8 @@ __global__ void __launch_bounds__(hopper_threads, 1)
   }
 }
 
-template <class T, int Width>
+/// Capped: scores have a soft cap.
+template <class T, int Width, bool Capped>
 __global__ void __launch_bounds__(hopper_threads, 1)
     attention_backward_hopper_queries(const __grid_constant__ HopperBackwardJob<T> job) {
   constexpr int step = key_step<Width>;
@@ -521,7 +555,7 @@ __global__ void __launch_bounds__(hopper_threads, 1)
       ptx::wgmma_wait<1>(p);
 #pragma unroll
       for (int i = 0; i < step / 2; ++i) {
-        p[i] = ptx::fast_exp2(fmaf(p[i], job.exponent_scale, -lse[accumulator_row(i)]));
+        weigh<Capped>(p[i], job, lse[accumulator_row(i)]);
       }
       ptx::wgmma_wait<0>(ds);
       if (leads) layout.ring_v.release(at.stage);
@@ -561,7 +595,9 @@ Support supports(const AttentionBackward::Args& args, const Context& context) {
   }
   if (args.is_packed()) return unsupported("query_offsets or key_offsets are given");
   if (count_sums(args) > max_tensor_size) return unsupported("more than 2^30 row sums");
-  if (!args.has_plain_scores()) return unsupported("soft_cap, slopes or bias are given");
+  if (args.options.slopes.data != nullptr || args.options.bias.data != nullptr) {
+    return unsupported("slopes or bias are given");
+  }
   // TMA stores whole 16-byte pieces, including the one in which a row ends.
   if (args.width() % 8 != 0 || args.value_width() % 8 != 0) {
     return unsupported("D or Dv is no multiple of 8");
@@ -612,6 +648,8 @@ void run(const AttentionBackward::Args& args, Context& context) {
         .call = attention_gradients<T>(args),
         .rows = {},
         .exponent_scale = static_cast<float>(args.options.scale * log2_e<double>),
+        .cap_factor = 0,
+        .cap_scale = 0,
         .order = {},
         .q = {},
         .k = {},
@@ -620,6 +658,14 @@ void run(const AttentionBackward::Args& args, Context& context) {
         .dq = {},
         .dk = {},
         .dv = {}};
+    const double cap = args.options.soft_cap;
+    const bool capped = cap != 0;
+    if (capped) {
+      const double largest = std::numeric_limits<float>::max();  // 0 stays 0
+      job.cap_factor =
+          static_cast<float>(smaller(2 * args.options.scale * log2_e<double> / cap, largest));
+      job.cap_scale = static_cast<float>(smaller(cap * log2_e<double>, largest));
+    }
     job.rows = make_row_sums(args, context, job.call);
     job.dq = make_tensor_map(job.call.dq, gradient_box, Swizzle::bytes_128);
     job.dk = make_tensor_map(job.call.dk, gradient_box, Swizzle::bytes_128);
@@ -636,7 +682,9 @@ void run(const AttentionBackward::Args& args, Context& context) {
            {.grid = smaller(job.order.total(), context.info().sms),
             .block = hopper_threads,
             .shared_bytes = sizeof(KeysLayout)},
-           attention_backward_hopper_keys<T, Width>, job);
+           capped ? attention_backward_hopper_keys<T, Width, true>
+                  : attention_backward_hopper_keys<T, Width, false>,
+           job);
 
     job.order = order_of(context, args.queries(), args.batch() * args.heads(),
                          row_bytes * static_cast<double>(args.keys()), args.group());
@@ -648,7 +696,9 @@ void run(const AttentionBackward::Args& args, Context& context) {
            {.grid = smaller(job.order.total(), context.info().sms),
             .block = hopper_threads,
             .shared_bytes = sizeof(QueriesLayout)},
-           attention_backward_hopper_queries<T, Width>, job);
+           capped ? attention_backward_hopper_queries<T, Width, true>
+                  : attention_backward_hopper_queries<T, Width, false>,
+           job);
   });
 }
 
