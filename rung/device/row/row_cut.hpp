@@ -17,7 +17,8 @@
 //
 // Shapes   any length, also below a pack. A stage has cut_row_bytes() bytes and is aligned to 16
 //          bytes.
-// Owners   thread 0 issues the bulk copies; the lanes of one warp own the edges, up to 2 packs.
+// Owners   thread 0 issues the bulk copies; the lanes of one warp own the edges, up to 2 packs, or
+//          3 with spare elements.
 // Cost     one load of a warp per row besides the bulk copy, for any alignment.
 #pragma once
 
@@ -39,10 +40,11 @@ struct RowCut {
   int middle;  // a multiple of `width`
   int tail;
 
-  __device__ __forceinline__ RowCut(const T* row, int length)
+  /// `spare`: elements that the tail has at least, if the row does; up to `width`.
+  __device__ __forceinline__ RowCut(const T* row, int length, int spare = 0)
       : lead(lead_of<width>(row)),
         head(smaller(lead == 0 ? 0 : width - lead, length)),
-        middle((length - head) / width * width),
+        middle(larger(length - head - spare, 0) / width * width),
         tail(length - head - middle) {}
 
   /// Returns the address of the first element in a stage.

@@ -51,13 +51,20 @@ __device__ __forceinline__ int elements_of(int left, int lanes, int packs) {
   return (left < 0 ? 0 : left < most ? left : most) * width;
 }
 
+struct NothingMore {
+  template <class W>
+  __device__ __forceinline__ void operator()(W, Moments<W>&) const {}
+};
+
 /// Returns the part of this thread's lanes, whose first pack is `left` packs before the row's end.
 /// Moments are about the mean of the lanes' first packs, at least an eighth of the part's elements,
 /// so this center differs from the part's mean by at most 2.7 standard deviations, which the
 /// moments correct. values(p) returns the thread's pack p, zeros if has(p) is false.
-template <int packs, int width, class W, class Arguments, class Has, class Values>
+/// more(center, moments) adds elements that the packs do not contain; the caller counts them.
+template <int packs, int width, class W, class Arguments, class Has, class Values,
+          class More = NothingMore>
 __device__ __forceinline__ WarpPart<W> part_of_lanes(const Arguments& call, int lanes, int left,
-                                                     Has&& has, Values&& values) {
+                                                     Has&& has, Values&& values, More&& more = {}) {
   WarpPart<W> found{0, static_cast<W>(elements_of<width>(left, lanes, packs)), {}};
   if (call.layer) {
     constexpr W most = 32 * width;  // elements: the power of two by which sums are shrunk
@@ -79,6 +86,7 @@ __device__ __forceinline__ WarpPart<W> part_of_lanes(const Arguments& call, int 
 #pragma unroll
     for (int i = 0; i < width; ++i) moments[i % 2].add(s[i] - found.center, call.factors.shrink);
   }
+  more(found.center, moments[0]);
   found.moments = lanes_sum(AddMoments{}(moments[0], moments[1]), lanes);
   return found;
 }
