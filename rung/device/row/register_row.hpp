@@ -13,7 +13,8 @@
 //          the same elements of the row.
 // Owners   thread t of a row owns packs t, t + threads ...; it is the only one that loads or stores
 //          them, so that a result may overwrite its operand.
-// Cost     4 registers per pack; a ragged row adds two comparisons per pack.
+// Cost     4 registers per pack; a ragged row adds two comparisons per pack, a shifted row one
+//          element per thread.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +29,11 @@
 namespace rung::inline RUNG_TARGET {
 
 /// ragged: rows of any alignment, cut into packs at the aligned addresses of the first tensor
-/// (RowPacks). regular: rows begin and end at multiples of a pack. whole: regular, and every thread
-/// owns exactly `packs` packs; no bounds checks.
-enum class RowKind { ragged, regular, whole };
+/// (RowPacks). shifted: rows of all tensors begin at the same element of a pack; packs are the whole
+/// aligned ones, and each element before and after them belongs to one of the row's first threads.
+/// regular: rows begin and end at multiples of a pack. whole: regular, and every thread owns exactly
+/// `packs` packs; no bounds checks.
+enum class RowKind { ragged, shifted, regular, whole };
 
 /// Returns the index of this thread's k-th pack; adjacent threads own adjacent packs.
 __device__ __forceinline__ int pack_index(int k) {
@@ -45,10 +48,11 @@ __device__ __forceinline__ int pack_index(int k) {
   return thread + thread / warp_size * (warp_size * (packs - 1)) + k * warp_size;
 }
 
-/// Returns the number of elements from the last aligned address to the row; 0 unless ragged.
+/// Returns the number of elements from the last aligned address to the row; 0 if rows are regular.
 template <RowKind kind, class T>
 __device__ __forceinline__ int lead_of_row(const T* row) {
-  return kind == RowKind::ragged ? lead_of<vector_width<T>>(row) : 0;
+  constexpr bool unaligned = kind == RowKind::ragged || kind == RowKind::shifted;
+  return unaligned ? lead_of<vector_width<T>>(row) : 0;
 }
 
 /// A contiguous row of global memory in packs of `width` elements.
@@ -125,6 +129,35 @@ class RegisterRow<T, RowKind::ragged, width> {
   RowPacks<T, width, int> packs_;
 };
 
+/// The threads of a row, at least 2 `width`, own the single elements in order.
+template <class T, int width>
+class RegisterRow<T, RowKind::shifted, width> : public RegisterRow<T, RowKind::regular, width> {
+ public:
+  using Element = std::remove_const_t<T>;
+  __device__ __forceinline__ RegisterRow(T* row, std::int64_t length, int lead)
+      : RegisterRow(row, smaller(lead == 0 ? 0 : width - lead, static_cast<int>(length)),
+                    static_cast<int>(length)) {}
+  /// Loads the single element of this thread, or returns `otherwise` if it has none.
+  [[nodiscard]] __device__ __forceinline__ Element load_single(Element otherwise) const {
+    return has_single_ ? *single_ : otherwise;
+  }
+  template <class Sum>
+  __device__ __forceinline__ void store_single(Sum result) const {
+    if (has_single_) *single_ = convert<Element>(result);
+  }
+
+ private:
+  __device__ __forceinline__ RegisterRow(T* row, int head, int length)
+      : RegisterRow<T, RowKind::regular, width>(row + head, length - head) {
+    const int thread = static_cast<int>(threadIdx.x);
+    const int in_packs = (length - head) / width * width;
+    single_ = row + (thread < head ? thread : thread + in_packs);
+    has_single_ = thread < length - in_packs;
+  }
+  T* single_;
+  bool has_single_;
+};
+
 // --- on the host ---------------------------------------------------------------------------------
 
 /// Returns whether every row of a tensor begins and ends at a multiple of `width` elements from
@@ -142,6 +175,21 @@ bool rows_are_regular(const Collapsed<N>& rows, std::int64_t length, int tensor,
 template <int N>
 bool rows_are_regular(const Rows<N>& rows, int tensor, const void* first, int width, int bytes) {
   return rows_are_regular(rows.others, rows.length, tensor, first, width, bytes);
+}
+
+/// Returns whether every row of a tensor begins at the same element of a pack of `width` elements as
+/// the row of tensor 0. `element`, `element0`: bytes per element; `first`, `first0`: the first rows.
+template <int N>
+bool offsets_agree(const Collapsed<N>& rows, int tensor, const void* first, std::size_t element,
+                   const void* first0, std::size_t element0, std::int64_t width) {
+  const auto offset = [&](const void* row, std::size_t bytes) {
+    return reinterpret_cast<std::uintptr_t>(row) / bytes % static_cast<std::uintptr_t>(width);
+  };
+  bool agree = offset(first, element) == offset(first0, element0);
+  for (int axis = 0; axis < rows.rank; ++axis) {
+    agree = agree && (rows.strides[tensor][axis] - rows.strides[0][axis]) % width == 0;
+  }
+  return agree;
 }
 
 /// Returns the maximum number of packs of `width` elements that a row of tensor 0 spans: one more

@@ -40,15 +40,26 @@ __device__ __forceinline__ void register_row(const T* x, Y* y, std::int64_t leng
   PackedWords read[packs];
 #pragma unroll
   for (int k = 0; k < packs; ++k) read[k] = in.load(pack_index<kind, packs>(k), nothing);
+  Pack<Sum, 1> single[1];  // of a shifted row
+  if constexpr (kind == RowKind::shifted) single[0][0] = convert<Sum>(in.load_single(nothing));
   Pack<Sum, width> values[packs];
 #pragma unroll
   for (int k = 0; k < packs; ++k) values[k] = widen<Sum, T>(read[k]);
   const Total<Sum> mine = take_powers(values, p.log, p.scale, merge.power);
-  const Total<Sum> row = row_all_reduce<whole_warps>(mine, merge, totals, turn);
+  Total<Sum> of_single{};
+  Total<Sum> all_mine = mine;
+  if constexpr (kind == RowKind::shifted) {
+    of_single = take_powers(single, p.log, p.scale, merge.power);
+    all_mine = merge(mine, of_single);
+  }
+  const Total<Sum> row = row_all_reduce<whole_warps>(all_mine, merge, totals, turn);
   const Finish<Sum> finish(mine, row, p.log, p.scale, merge.power);
   const RegisterRow<Y, kind, width> out(y, length, lead);
 #pragma unroll
   for (int k = 0; k < packs; ++k) out.store(pack_index<kind, packs>(k), finish(values[k]));
+  if constexpr (kind == RowKind::shifted) {
+    out.store_single(Finish<Sum>(of_single, row, p.log, p.scale, merge.power)(single[0])[0]);
+  }
 }
 
 /// Computes regular rows of a warp or less, `packs` packs per thread. `packed`: elements stay in
@@ -138,8 +149,8 @@ RowBlock block_of(const Softmax::Args& args, bool regular) {
     const auto warps = (packs + warp_size * kept - 1) / (warp_size * kept);
     block = {.threads = static_cast<int>(warps) * warp_size};
   } else {
-    block = regular ? short_row_block(packs, short_packs<T>)
-                    : short_row_block(packs, std::array{kept});
+    block =
+        regular ? short_row_block(packs, short_packs<T>) : short_row_block(packs, std::array{kept});
   }
   block.shared_bytes = sizeof(RowValues<Total<Accumulator<T>>>);
   return block;
@@ -192,9 +203,11 @@ void launch_row_kernel(const Softmax::Args& args, Context& context) {
     });
     return;
   }
+  const bool shifted = block.threads >= warp_size && is_shifted<T, Y>(args);
   launch_rows(context, args.rows, block,
-              regular ? softmax_registers_single_read<P, kept, RowKind::regular>
-                      : softmax_registers_single_read<P, kept, RowKind::ragged>,
+              regular   ? softmax_registers_single_read<P, kept, RowKind::regular>
+              : shifted ? softmax_registers_single_read<P, kept, RowKind::shifted>
+                        : softmax_registers_single_read<P, kept, RowKind::ragged>,
               call_of<T, Y>(args));
 }
 

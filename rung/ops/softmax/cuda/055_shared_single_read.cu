@@ -68,8 +68,9 @@ void run(const Softmax::Args& args, Context& context) {
                 {.threads = block.threads,
                  .rows = 1,
                  .shared_bytes = sizeof(LongShared) + block.stage_bytes},
-                is_regular<T, T>(args) ? softmax_shared_single_read<T, RowKind::regular>
-                                       : softmax_shared_single_read<T, RowKind::ragged>,
+                is_regular<T, T>(args)   ? softmax_shared_single_read<T, RowKind::regular>
+                : is_shifted<T, T>(args) ? softmax_shared_single_read<T, RowKind::shifted>
+                                         : softmax_shared_single_read<T, RowKind::ragged>,
                 call_of<T, T>(args));
   });
 }

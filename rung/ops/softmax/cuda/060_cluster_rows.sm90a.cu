@@ -119,8 +119,9 @@ void run(const Softmax::Args& args, Context& context) {
     const bool whole =
         packs_of_row<T>(args) == std::int64_t{cluster.blocks} * cluster.threads * packs_per_thread;
     launch(context, shape,
-           !regular ? softmax_cluster_rows<T, RowKind::ragged>
-           : whole  ? softmax_cluster_rows<T, RowKind::whole>
+           !regular ? is_shifted<T, T>(args) ? softmax_cluster_rows<T, RowKind::shifted>
+                                             : softmax_cluster_rows<T, RowKind::ragged>
+           : whole ? softmax_cluster_rows<T, RowKind::whole>
                     : softmax_cluster_rows<T, RowKind::regular>,
            args.rows, call_of<T, T>(args), cluster.packs);
   });

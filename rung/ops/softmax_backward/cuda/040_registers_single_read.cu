@@ -97,11 +97,13 @@ void run(const SoftmaxBackward::Args& args, Context& context) {
       });
       return;
     }
-    launch_rows(context, args.rows, block,
-                regular
-                    ? softmax_backward_registers<P, packs_by_block, max_threads, RowKind::regular>
-                    : softmax_backward_registers<P, packs_by_warp, max_threads, RowKind::ragged>,
-                p);
+    const bool shifted = block.threads > warp_size && is_shifted<T, Y>(args);
+    launch_rows(
+        context, args.rows, block,
+        regular   ? softmax_backward_registers<P, packs_by_block, max_threads, RowKind::regular>
+        : shifted ? softmax_backward_registers<P, packs_by_block, max_threads, RowKind::shifted>
+                  : softmax_backward_registers<P, packs_by_warp, max_threads, RowKind::ragged>,
+        p);
   });
 }
 

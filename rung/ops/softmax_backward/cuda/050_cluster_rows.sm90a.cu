@@ -91,8 +91,9 @@ void run(const SoftmaxBackward::Args& args, Context& context) {
             .shared_bytes = sizeof(ClusterPackets<float>),
             .cluster = shape.blocks,
             .dependent = can_depend(context)},
-           is_regular<T, T>(args) ? softmax_backward_cluster<T, RowKind::regular>
-                                  : softmax_backward_cluster<T, RowKind::ragged>,
+           is_regular<T, T>(args)   ? softmax_backward_cluster<T, RowKind::regular>
+           : is_shifted<T, T>(args) ? softmax_backward_cluster<T, RowKind::shifted>
+                                    : softmax_backward_cluster<T, RowKind::ragged>,
            args.rows, call_of<T, T>(args), shape.packs);
   });
 }

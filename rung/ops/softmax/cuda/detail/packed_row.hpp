@@ -145,6 +145,8 @@ __device__ __forceinline__ void packed_row(const T* x, Y* y, std::int64_t length
   PackedWords read[packs];
 #pragma unroll
   for (int k = 0; k < packs; ++k) read[k] = in.load(index(k), nothing);
+  Pack<float, 1> single;
+  if constexpr (kind == RowKind::shifted) single[0] = convert<float>(in.load_single(nothing));
   if constexpr (staged > 0) {
 #pragma unroll
     for (int k = 0; k < staged; ++k) {
@@ -154,6 +156,10 @@ __device__ __forceinline__ void packed_row(const T* x, Y* y, std::int64_t length
   }
   meanwhile();
   Total<float> mine = total_of<T>(read, power);
+  if constexpr (kind == RowKind::shifted) {
+    const float most = Larger{}(no_maximum<float>, single[0]);
+    mine = sum_of(mine, {most, power(single[0] - most)}, power);
+  }
   if constexpr (staged > 0) {
     const auto add_group = [&]<int g>(std::integral_constant<int, g>) {
       ptx::async_wait<groups - 1 - g>();
@@ -185,6 +191,7 @@ __device__ __forceinline__ void packed_row(const T* x, Y* y, std::int64_t length
     for (int k = 0; k < staged; ++k) {
       if (in.has(index(packs + k))) store(packs + k, kept(k));
     }
+    if constexpr (kind == RowKind::shifted) out.store_single(results(single)[0]);
   };
   p.log ? write(PackedResults<true>(row, p.scale, power))
         : write(PackedResults<false>(row, p.scale, power));

@@ -38,9 +38,10 @@ struct alignas(2 * sizeof(Sum)) Total {
   Sum maximum;
   Sum sum;
 };
-__device__ __forceinline__ Total<float> sum_of(const Total<float>& a, const Total<float>& b,
-                                               const Power<float>& power) {
-  const float larger = Larger{}(a.maximum, b.maximum);
+template <class Sum>
+__device__ __forceinline__ Total<Sum> sum_of(const Total<Sum>& a, const Total<Sum>& b,
+                                             const Power<Sum>& power) {
+  const Sum larger = Larger{}(a.maximum, b.maximum);
   return {larger, a.sum * power(a.maximum - larger) + b.sum * power(b.maximum - larger)};
 }
 
@@ -123,6 +124,12 @@ bool is_regular(const Softmax::Args& args) {
   constexpr int width = vector_width<T>;
   return rows_are_regular(args.rows, 0, args.x.data, width, 16) &&
          rows_are_regular(args.rows, 1, args.y.data, width, wide_alignment<Y, width>);
+}
+/// Returns whether the rows of x and y begin at the same element of a pack of T.
+template <class T, class Y>
+bool is_shifted(const Softmax::Args& args) {
+  return offsets_agree(args.rows.others, 1, args.y.data, sizeof(Y), args.x.data, sizeof(T),
+                       vector_width<T>);
 }
 template <class T>
 std::int64_t packs_of_row(const Softmax::Args& args) {
