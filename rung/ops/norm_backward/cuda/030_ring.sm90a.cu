@@ -7,7 +7,11 @@
 // Changes  against registers_fused: rows are in flight while others are computed; the teams of a
 //          block add up their sums, so only one set per SM remains; rows of up to 16384 elements.
 // Cost     Compulsory traffic, and the blocks' sums once.
-// Limits   Contiguous rows of full, aligned 16-byte packs: up to 16384 elements, 8192 of f64.
+//          Rows that begin or end within a 16-byte pack: a block has rows at one offset from a pack
+//          only, so that its packs have the same columns in all rows; the elements before and after
+//          them are one per thread.
+// Limits   Contiguous rows of up to 16384 elements, 8192 of f64; with partial packs 512 at least, at
+//          equal distances and at the same offset in x, dy and dx.
 // Source   The structure of norm's ring.
 #include <cstdint>
 
@@ -38,17 +42,18 @@ struct RingShared {
   ptx::MemoryBarrier full[max_warps][max_stages];  // one ring per team
 };
 
-/// A thread's view of its team's rows in the ring, and of gamma. `whole`: rows use all threads of a
-/// team and gamma is of x's type, so accesses need no branches.
-template <class T, bool whole>
+/// A thread's view of its team's rows in the ring, and of gamma. Whole rows use all threads of a
+/// team and have a gamma of x's type, so accesses need no branches.
+template <class T, RowKind kind>
 struct TeamRows {
   using W = Accumulator<T>;
   static constexpr int width = vector_width<T>;
   const NormGradientArguments<T>& call;
+  int head;  // elements before the packs
   int row_packs;
   Pack<T, width>* rows;  // x and dy of each stage
   ptx::MemoryBarrier* full;
-  const unsigned char* gamma;
+  const unsigned char* gamma;  // from element `head` on
 
   /// Returns the index of the thread's pack p in a row; each warp owns adjacent packs.
   [[nodiscard]] static __device__ __forceinline__ int index(int p) {
@@ -60,7 +65,7 @@ struct TeamRows {
     return row_packs - static_cast<int>(threadIdx.x) / 32 * (32 * kept_packs<T>);
   }
   [[nodiscard]] __device__ __forceinline__ bool has(int p) const {
-    return whole || index(p) < row_packs;
+    return kind == RowKind::whole || index(p) < row_packs;
   }
   /// Starts the copies of a row; called by one thread after all reads of the stage.
   __device__ __forceinline__ void fetch(std::int64_t row, int stage) const {
@@ -68,11 +73,11 @@ struct TeamRows {
     const auto bytes = static_cast<unsigned>(row_packs) * 16;
     Pack<T, width>* const x = rows + 2 * stage * row_packs;
     ptx::mbarrier_arrive_expect(full[stage], 2 * bytes);
-    ptx::bulk_load(x, call.x + call.lines.rows.template offset<NormBackward::row_x>(row), bytes,
-                   full[stage]);
+    ptx::bulk_load(x, call.x + call.lines.rows.template offset<NormBackward::row_x>(row) + head,
+                   bytes, full[stage]);
     ptx::bulk_load(x + row_packs,
-                   call.dy + call.lines.rows.template offset<NormBackward::row_dy>(row), bytes,
-                   full[stage]);
+                   call.dy + call.lines.rows.template offset<NormBackward::row_dy>(row) + head,
+                   bytes, full[stage]);
   }
   [[nodiscard]] __device__ __forceinline__ Pack<W, width> x(int stage, int p) const {
     return widen<W, T>(load_words(rows[2 * stage * row_packs + index(p)].at));
@@ -81,7 +86,7 @@ struct TeamRows {
     return widen<W, T>(load_words(rows[(2 * stage + 1) * row_packs + index(p)].at));
   }
   [[nodiscard]] __device__ __forceinline__ Pack<W, width> weights(int p) const {
-    if (!whole && call.wide_gamma) {
+    if (kind != RowKind::whole && call.wide_gamma) {
       return load_wide<width>(reinterpret_cast<const W*>(gamma) + index(p) * width);
     }
     return widen<W, T>(load_words(reinterpret_cast<const T*>(gamma) + index(p) * width));
@@ -95,7 +100,7 @@ __device__ __forceinline__ int threads_of_block() {
   return static_cast<int>(blockDim.x * blockDim.y);
 }
 
-/// Copies gamma to shared memory in its own type; ones if there is none.
+/// Copies gamma to shared memory in its own type, element i to to[i]; ones if there is none.
 template <class T>
 __device__ __forceinline__ void copy_gamma(const NormGradientArguments<T>& call,
                                            unsigned char* to) {
@@ -119,13 +124,46 @@ __device__ __forceinline__ void team_sync() {
   }
 }
 
-/// Returns the scale of a row, with mean and rstd recomputed from the row in the ring.
-template <class T, bool whole, class W = Accumulator<T>>
-__device__ __forceinline__ Scale<W> scale_again(const TeamRows<T, whole>& mine, int stage,
-                                                WarpPart<W>* parts) {
+/// The element before or after a shifted row's packs that this thread owns.
+template <class T, class W = Accumulator<T>>
+struct SingleElement {
+  int count = 0;    // of the row; one per thread, from the team's first on
+  int column = -1;  // none
+  W gamma = 0;
+  T x = zero<T>();  // of the next row
+  T dy = zero<T>();
+  W dgamma = 0;
+  W dbeta = 0;
+  template <RowKind kind>
+  __device__ __forceinline__ explicit SingleElement(const TeamRows<T, kind>& rows) {
+    if constexpr (kind != RowKind::shifted) return;
+    const int in_packs = rows.row_packs * rows.width;
+    const int thread = static_cast<int>(threadIdx.x);
+    count = static_cast<int>(rows.call.n) - in_packs;
+    if (thread < count) column = thread < rows.head ? thread : thread + in_packs;
+    if (exists()) gamma = gamma_at(rows.call, column);
+  }
+  [[nodiscard]] __device__ __forceinline__ bool exists() const { return column >= 0; }
+  __device__ __forceinline__ void load(const NormGradientArguments<T>& call, std::int64_t row) {
+    if (!exists() || row >= call.rows) return;
+    x = call.x[call.lines.rows.template offset<NormBackward::row_x>(row) + column];
+    dy = call.dy[call.lines.rows.template offset<NormBackward::row_dy>(row) + column];
+  }
+};
+
+/// Returns the scale of a row, with mean and rstd recomputed from the row in the ring and
+/// `single_count` single elements, of which this thread has `single`, if has_single.
+template <class T, RowKind kind, class W = Accumulator<T>>
+__device__ __forceinline__ Scale<W> scale_again(const TeamRows<T, kind>& mine, int stage,
+                                                WarpPart<W>* parts, int single_count,
+                                                bool has_single, W single) {
   const auto x = [&](int p) { return mine.has(p) ? mine.x(stage, p) : Pack<W, vector_width<T>>{}; };
-  const WarpPart<W> part = part_of_lanes<kept_packs<T>, vector_width<T>, W>(
-      mine.call, 32, mine.left(), [&](int p) { return mine.has(p); }, x);
+  WarpPart<W> part = part_of_lanes<kept_packs<T>, vector_width<T>, W>(
+      mine.call, 32, mine.left(), [&](int p) { return mine.has(p); }, x,
+      [&](W center, Moments<W>& moments) {
+        if (has_single) moments.add(single - center, mine.call.factors.shrink);
+      });
+  if (kind == RowKind::shifted && threadIdx.x < 32) part.count += static_cast<W>(single_count);
   const int warps = static_cast<int>(blockDim.x) / 32;
   if (warps == 1) return scale_about(mine.call, part.center, part.moments);
   if (lane_of_thread() == 0) parts[threadIdx.x / 32] = part;
@@ -136,19 +174,30 @@ __device__ __forceinline__ Scale<W> scale_again(const TeamRows<T, whole>& mine, 
 }
 
 /// Writes the block's sums: the teams' sums reuse the ring's memory and are added in team order.
-template <class T, bool whole, class W = Accumulator<T>>
-__device__ __forceinline__ void add_up(const TeamRows<T, whole>& mine, void* ring,
+template <class T, RowKind kind, class W = Accumulator<T>>
+__device__ __forceinline__ void add_up(const TeamRows<T, kind>& mine, void* ring,
                                        const Pack<W, vector_width<T>> (&dgamma)[kept_packs<T>],
-                                       const Pack<W, vector_width<T>> (&dbeta)[kept_packs<T>]) {
+                                       const Pack<W, vector_width<T>> (&dbeta)[kept_packs<T>],
+                                       const SingleElement<T>& single) {
   const int n = static_cast<int>(mine.call.n);
   auto* const sums = static_cast<W*>(ring);
+  W* const of_team = sums + 2 * n * static_cast<int>(threadIdx.y);
   __syncthreads();  // no copies are in flight any more
 #pragma unroll
   for (int p = 0; p < kept_packs<T>; ++p) {
     if (!mine.has(p)) continue;
-    W* const to = sums + 2 * n * static_cast<int>(threadIdx.y) + mine.index(p) * vector_width<T>;
-    store_wide(to, dgamma[p]);
-    store_wide(to + n, dbeta[p]);
+    W* const to = of_team + mine.head + mine.index(p) * vector_width<T>;
+    if constexpr (kind == RowKind::shifted) {
+      store(to, dgamma[p]);
+      store(to + n, dbeta[p]);
+    } else {
+      store_wide(to, dgamma[p]);
+      store_wide(to + n, dbeta[p]);
+    }
+  }
+  if (kind == RowKind::shifted && single.exists()) {
+    of_team[single.column] = single.dgamma;
+    of_team[n + single.column] = single.dbeta;
   }
   __syncthreads();
   for (int i = thread_of_block(); i < 2 * n; i += threads_of_block()) {
@@ -163,23 +212,41 @@ struct RingPlan {
   int threads;  // per team
   int teams;
   int stages;
-  bool whole;  // see TeamRows
+  RowKind kind;
+  int period;  // rows between rows at the same offset from a pack; a power of two
   std::size_t shared_bytes;
 };
 
+/// Returns the bytes in shared memory from the start of gamma to the ring.
 template <class T>
-inline RingPlan plan_of(const NormGradientArguments<T>& call, const Context& context) {
+RUNG_HD constexpr int gamma_bytes(int n, bool wide, RowKind kind) {
+  const int size = static_cast<int>(wide ? sizeof(Accumulator<T>) : sizeof(T));
+  return round_up((n + (kind == RowKind::shifted ? vector_width<T> : 0)) * size, 16);
+}
+
+/// Returns the distance of rows, if they have one.
+std::int64_t row_stride(const NormBackward::Lines& lines) {
+  return lines.rows.rank == 0 ? 0 : lines.rows.strides[NormBackward::row_x][0];
+}
+
+template <class T>
+inline RingPlan plan_of(const NormBackward::Args& args, const NormGradientArguments<T>& call,
+                        const Context& context) {
   using W = Accumulator<T>;
   const auto n = static_cast<std::size_t>(call.n);
   RingPlan plan{};
   plan.threads = static_cast<int>(round_up(
       larger(ceil_div(call.n, std::int64_t{kept_packs<T> * vector_width<T>}), std::int64_t{1}),
       32));
-  plan.whole =
-      !call.wide_gamma && call.n == std::int64_t{plan.threads} * kept_packs<T> * vector_width<T>;
+  constexpr std::int64_t width = vector_width<T>;
+  const bool packs = require_whole_packs(args).ok;
+  const bool whole =
+      !call.wide_gamma && call.n == std::int64_t{plan.threads} * kept_packs<T> * width;
+  plan.kind = !packs ? RowKind::shifted : whole ? RowKind::whole : RowKind::regular;
+  plan.period = 1;
+  while (!packs && plan.period * row_stride(call.lines) % width != 0) plan.period *= 2;
   const std::size_t fixed =
-      sizeof(RingShared<W>) +
-      round_up(n * (call.wide_gamma ? sizeof(W) : sizeof(T)), std::size_t{16});
+      sizeof(RingShared<W>) + gamma_bytes<T>(static_cast<int>(call.n), call.wide_gamma, plan.kind);
   const std::size_t stage_bytes = 2 * n * sizeof(T);
   const std::size_t most = context.info().shared_per_block - fixed;
   // Use few warps and only the bytes in flight that hide the memory latency; more of either is
@@ -205,7 +272,7 @@ inline RingPlan plan_of(const NormGradientArguments<T>& call, const Context& con
 }
 constexpr std::int64_t rows_a_chunk = 8;
 
-template <class T, bool whole>
+template <class T, RowKind kind>
 __global__ void __launch_bounds__(ring_threads, 1)
     norm_backward_ring(NormGradientArguments<T> call, int stages) {
   using W = Accumulator<T>;
@@ -216,17 +283,31 @@ __global__ void __launch_bounds__(ring_threads, 1)
   const int team = static_cast<int>(threadIdx.y);
   const int teams = static_cast<int>(blockDim.y);
   const int warps = static_cast<int>(blockDim.x) / 32;
-  const int row_packs = static_cast<int>(call.n / width);
-
-  auto* const gamma = reinterpret_cast<unsigned char*>(&scratch + 1);  // precedes the ring
   const int n = static_cast<int>(call.n);
-  copy_gamma(call, gamma);
-  auto* const ring =
-      reinterpret_cast<Pack<T, width>*>(gamma + (call.wide_gamma ? sizeof(W) : sizeof(T)) * n);
-  const TeamRows<T, whole> mine{call, row_packs, ring + team * stages * 2 * row_packs,
-                                scratch.full[team], gamma};
   const std::int64_t step = std::int64_t{gridDim.x} * teams;
-  const std::int64_t first = std::int64_t{blockIdx.x} * teams + team;
+  // The rows of a block are a multiple of gridDim.x apart if their offset from a pack matters.
+  const std::int64_t first = kind == RowKind::shifted
+                                 ? std::int64_t{blockIdx.x} + std::int64_t{gridDim.x} * team
+                                 : std::int64_t{blockIdx.x} * teams + team;
+  int head = 0;
+  if constexpr (kind == RowKind::shifted) {
+    const std::int64_t row = blockIdx.x;
+    const int lead = lead_of<width>(
+        call.x + call.lines.rows.template offset<NormBackward::row_x>(row < call.rows ? row : 0));
+    head = lead == 0 ? 0 : width - lead;
+  }
+  const int row_packs =
+      kind == RowKind::shifted ? (n - head) / width : static_cast<int>(call.n / width);
+
+  // gamma precedes the ring; element `head` is aligned.
+  auto* const memory = reinterpret_cast<unsigned char*>(&scratch + 1);
+  const int size = static_cast<int>(call.wide_gamma ? sizeof(W) : sizeof(T));
+  auto* const gamma = memory + (head > 0 ? width * size : 0);
+  copy_gamma(call, gamma - head * size);
+  auto* const ring =
+      reinterpret_cast<Pack<T, width>*>(memory + gamma_bytes<T>(n, call.wide_gamma, kind));
+  const TeamRows<T, kind> mine{
+      call, head, row_packs, ring + team * stages * 2 * row_packs, scratch.full[team], gamma};
   if (thread == 0) {
     for (int stage = 0; stage < stages; ++stage) ptx::mbarrier_init(mine.full[stage], 1);
     ptx::mbarrier_fence_init();
@@ -247,6 +328,8 @@ __global__ void __launch_bounds__(ring_threads, 1)
     return given_scale(call, at);
   };
   Scale<W> next = scale_at(first);
+  SingleElement<T> single(mine);
+  if constexpr (kind == RowKind::shifted) single.load(call, first);
   __syncthreads();  // gamma and the mbarriers are initialized
 
   int stage = 0;
@@ -255,11 +338,26 @@ __global__ void __launch_bounds__(ring_threads, 1)
   for (std::int64_t row = first; row < call.rows; row += step) {
     Scale<W> scale = next;
     next = scale_at(row + step);
+    const W single_x = convert<W>(single.x);
+    const W single_dy = convert<W>(single.dy);
+    if constexpr (kind == RowKind::shifted) single.load(call, row + step);
     ptx::mbarrier_wait(mine.full[stage], parity);
     if (call.rstd == nullptr) {
-      scale = scale_again(mine, stage, scratch.parts + team * warps);
+      const bool counts = kind == RowKind::shifted && single.exists();
+      scale =
+          scale_again(mine, stage, scratch.parts + team * warps, single.count, counts, single_x);
     }
     Means<W> means{};
+    W single_z = 0;
+    if constexpr (kind == RowKind::shifted) {
+      if (single.exists()) {
+        single_z = (single_x - scale.center) * scale.rstd + scale.shift;
+        means.g = single_dy * single.gamma;
+        means.gz = means.g * single_z;
+        single.dgamma += single_dy * single_z;
+        single.dbeta += single_dy;
+      }
+    }
 #pragma unroll
     for (int p = 0; p < packs; ++p) {
       if (!mine.has(p)) continue;
@@ -291,7 +389,13 @@ __global__ void __launch_bounds__(ring_threads, 1)
     }
     const W all_g = call.layer ? means.g * call.factors.part * scale.rstd : W{0};
     const W all_gz = means.gz * call.factors.part * scale.rstd;
-    T* const dx_row = call.dx + call.lines.rows.template offset<NormBackward::row_dx>(row);
+    T* const dx_row = call.dx + call.lines.rows.template offset<NormBackward::row_dx>(row) + head;
+    if constexpr (kind == RowKind::shifted) {
+      if (single.exists()) {
+        dx_row[single.column - head] =
+            convert<T>(single_dy * scale.rstd * single.gamma - all_g - single_z * all_gz);
+      }
+    }
 #pragma unroll
     for (int p = 0; p < packs; ++p) {
       if (!mine.has(p)) continue;
@@ -319,20 +423,44 @@ __global__ void __launch_bounds__(ring_threads, 1)
       parity ^= 1;
     }
   }
-  if (call.sums != nullptr) add_up(mine, ring, dgamma, dbeta);
+  if (call.sums != nullptr) add_up(mine, ring, dgamma, dbeta, single);
 }
 
-/// Returns the number of blocks: at most one per SM, each with at least eight rows per team.
-std::int64_t blocks_of(std::int64_t rows, int teams, const Context& context) {
-  return clamped(ceil_div(rows, rows_a_chunk * teams), std::int64_t{1},
-                 std::int64_t{context.info().sms});
+/// Returns the number of blocks: at most one per SM, each with at least eight rows per team. A
+/// multiple of the period.
+std::int64_t blocks_of(std::int64_t rows, const RingPlan& plan, const Context& context) {
+  const std::int64_t blocks = clamped(ceil_div(rows, rows_a_chunk * plan.teams), std::int64_t{1},
+                                      std::int64_t{context.info().sms});
+  const std::int64_t period = plan.period;
+  return larger(blocks / period, std::int64_t{1}) * period;
+}
+
+constexpr std::int64_t shortest_shifted_row = 512;
+
+/// Requires rows of the same offset from a pack in x, dy and dx, at equal distances.
+Support require_shifted_rows(const NormBackward::Args& args) {
+  const NormBackward::Lines lines = NormBackward::lines_of(args);
+  if (!lines.contiguous_columns()) return unsupported("rows and weights must be contiguous");
+  if (lines.columns.size() < shortest_shifted_row || lines.rows.rank > 1) {
+    return unsupported("rows of partial packs must be 512 elements or more, at equal distances");
+  }
+  const std::size_t element = size_of(args.x.dtype);
+  const auto width = static_cast<std::int64_t>(16 / element);
+  const auto agree = [&](int tensor, const ConstTensorRef& of) {
+    return offsets_agree(lines.rows, tensor, of.data, element, args.x.data, element, width);
+  };
+  return agree(NormBackward::row_dy, args.dy) && agree(NormBackward::row_dx, args.dx)
+             ? supported
+             : unsupported("rows of x, dy and dx must have the same offset from 16 bytes");
 }
 
 Support supports(const NormBackward::Args& args, const Context& context) {
   if (context.info().compute_capability < 90) {
     return unsupported("bulk copies need compute capability 9.0");
   }
-  if (const Support packs = require_whole_packs(args); !packs) return packs;
+  if (!require_whole_packs(args)) {
+    if (const Support shifted = require_shifted_rows(args); !shifted) return shifted;
+  }
   const std::int64_t n = NormBackward::lines_of(args).columns.size();
   const std::int64_t most = visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     return std::int64_t{kept_packs<T> * vector_width<T> * ring_threads};
@@ -344,17 +472,17 @@ Support supports(const NormBackward::Args& args, const Context& context) {
 Work work(const NormBackward::Args& args, const Context& context) {
   const std::int64_t rows = NormBackward::lines_of(args).rows.size();
   const RingPlan plan = visit<float, double, f16, bf16>(
-      args.x.dtype, [&]<class T>() { return plan_of(call_of<T>(args), context); });
+      args.x.dtype, [&]<class T>() { return plan_of(args, call_of<T>(args), context); });
   const RowBlock block{.threads = plan.threads, .rows = plan.teams};
   const Work all = row_work(rows, block, 1, type_path(args.x.dtype), 128);
-  return with_finish(args, in_turns(blocks_of(rows, plan.teams, context), all));
+  return with_finish(args, in_turns(blocks_of(rows, plan, context), all));
 }
 
 void run(const NormBackward::Args& args, Context& context) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     NormGradientArguments<T> call = call_of<T>(args);
-    const RingPlan plan = plan_of(call, context);
-    call.chunks = blocks_of(call.rows, plan.teams, context);
+    const RingPlan plan = plan_of(args, call, context);
+    call.chunks = blocks_of(call.rows, plan, context);
     if (wants_sums(args)) {
       call.sums = static_cast<Accumulator<T>*>(context.workspace(
           static_cast<std::size_t>(2 * call.chunks * call.n) * sizeof(Accumulator<T>)));
@@ -363,8 +491,10 @@ void run(const NormBackward::Args& args, Context& context) {
            {.grid = call.chunks,
             .block = {plan.threads, plan.teams},
             .shared_bytes = plan.shared_bytes},
-           plan.whole ? norm_backward_ring<T, true> : norm_backward_ring<T, false>, call,
-           plan.stages);
+           plan.kind == RowKind::whole     ? norm_backward_ring<T, RowKind::whole>
+           : plan.kind == RowKind::regular ? norm_backward_ring<T, RowKind::regular>
+                                           : norm_backward_ring<T, RowKind::shifted>,
+           call, plan.stages);
     if (call.sums != nullptr) launch_finish(context, call);
   });
 }
