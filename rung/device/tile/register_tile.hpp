@@ -77,14 +77,20 @@ struct RegisterTile {
   /// tile. Adjacent lanes own adjacent groups of four, so that fragment loads have no bank
   /// conflicts.
   static __device__ __forceinline__ int row(int i) {
-    const int warp = group_thread() / 32 % shape.warps_down();
     const int lane = thread_index() % 32 / shape.lanes_along();
-    return warp * shape.warp_rows + (i / group * shape.lanes_down() + lane) * group + i % group;
+    return warp_row() + (i / group * shape.lanes_down() + lane) * group + i % group;
   }
   static __device__ __forceinline__ int column(int j) {
-    const int warp = group_thread() / 32 / shape.warps_down();
     const int lane = thread_index() % shape.lanes_along();
-    return warp * shape.warp_columns + (j / group * shape.lanes_along() + lane) * group + j % group;
+    return warp_column() + (j / group * shape.lanes_along() + lane) * group + j % group;
+  }
+
+  /// warp_row() and warp_column() return the position of the calling warp's part of the tile.
+  static __device__ __forceinline__ int warp_row() {
+    return group_thread() / 32 % shape.warps_down() * shape.warp_rows;
+  }
+  static __device__ __forceinline__ int warp_column() {
+    return group_thread() / 32 / shape.warps_down() * shape.warp_columns;
   }
 
   /// group_number() returns the index of the calling thread's group of warps; group_thread()

@@ -13,8 +13,8 @@
 //          multiplication on GPU" (sgemm.cu) for 4-byte cp.async that transposes A.
 #include <array>
 
-#include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/simt_top.hpp"
+#include "rung/ops/gemm/cuda/detail/warp_epilogue.hpp"
 
 namespace rung {
 namespace {
@@ -84,9 +84,8 @@ __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
   const int first_column = index.column * shape.columns;
   typename Tile::Sums sums = {};
   Tile::accumulate(operand_a(p, batch), first_row, operand_b(p, batch), first_column, p.k(), sums);
-  finish_tile<Tile::group>(
-      p, batch, sums, [&](int i) { return first_row + Tile::row(i); },
-      [&](int j) { return first_column + Tile::column(j); });
+  __syncthreads();  // the epilogue overwrites the tiles
+  finish_warp_tile<shape>(p, batch, sums, first_row, first_column);
 }
 
 Work work(const Gemm::Args& args, const Context& context) {

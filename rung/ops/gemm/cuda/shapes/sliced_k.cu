@@ -12,8 +12,8 @@
 // Source   CUTLASS, "Parallelized reductions: sliced K".
 #include <array>
 
-#include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/async.hpp"
+#include "rung/ops/gemm/cuda/detail/warp_epilogue.hpp"
 
 namespace rung {
 namespace {
@@ -63,10 +63,9 @@ __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
   typename Tile::Sums sums = {};
   Tile::accumulate(operand_a(p, batch), first_row, operand_b(p, batch), first_column, p.k(), sums);
   Tile::combine(sums);
+  __syncthreads();  // the epilogue overwrites the shared sums
   if (Tile::group_number() != 0) return;
-  finish_tile<Tile::group>(
-      p, batch, sums, [&](int i) { return first_row + Tile::row(i); },
-      [&](int j) { return first_column + Tile::column(j); });
+  finish_warp_tile<shape>(p, batch, sums, first_row, first_column);
 }
 
 Work work(const Gemm::Args& args, const Context& context) {
