@@ -54,42 +54,46 @@ inline const char* copies_path(const Gemm::Args& args) {
   return a == TileAccess::along_depth && b == TileAccess::along_depth ? "along k" : "";
 }
 
+/// Returns the work of the SM with the most blocks, in tiles. The tiles from `whole` on are split
+/// into slices.
+inline double turns_of(std::int64_t tiles, const Context& context, std::int64_t slices = 1,
+                       std::int64_t whole = 0) {
+  const double sms = context.info().sms;
+  const auto count = static_cast<double>(slices);
+  return std::ceil(static_cast<double>(slices == 1 ? tiles : whole) / sms) +
+         (slices == 1 ? 0 : std::ceil(static_cast<double>(tiles - whole) * count / sms) / count);
+}
+
 /// Returns the seconds of a tile's kernel with wide copies, at a share `peak` of the cores' rate,
 /// without the combination of slices:
 ///
-///   launch + max(compute, memory) + start + stores
+///   launch + max(compute, memory) + start
 ///
 /// compute    of the SM with the most blocks: with 133 tiles on 132 SMs, one works twice as long as
 ///            it would with 132. Fewer blocks than an SM has room for hide less latency
 /// start      the first tile's latency, and a tile's epilogue: 6.6 to 7.5 us in all for the
 ///            smallest products on an H100
-/// stores     0 if four adjacent elements are stored at a time, without an epilogue and to aligned
-///            rows; else a 32-byte sector per element in L2, at 1.5 times memory bandwidth
 inline double tile_seconds(const TileShape& tile, double peak, const Gemm::Args& args,
-                           const Context& context, std::int64_t slices = 1) {
+                           const Context& context, std::int64_t slices = 1,
+                           std::int64_t whole = 0) {
   constexpr double start = 2e-6;
   constexpr double block_start_steps = 32;  // steps of k that filling and draining a block cost
   const NominalRates rates = nominal_rates(context);
   const double sms = context.info().sms;
-  const auto tiles = static_cast<double>(tiles_of(args.m(), tile.rows) *
-                                         tiles_of(args.n(), tile.columns) * args.batch() * slices);
-  const double most = std::ceil(tiles / sms);
+  const std::int64_t tiles =
+      tiles_of(args.m(), tile.rows) * tiles_of(args.n(), tile.columns) * args.batch();
+  const double turns = turns_of(tiles, context, slices, whole);
+  const double most =
+      std::ceil(static_cast<double>(slices == 1 ? tiles : whole) / sms) +
+      (slices == 1 ? 0 : std::ceil(static_cast<double>((tiles - whole) * slices) / sms));
   const double hidden =
       0.5 + 0.5 * std::min(1.0, most / static_cast<double>(tile.groups == 1 ? tile.blocks : 1));
-  const auto k = static_cast<double>(args.alpha == 0 ? 0 : args.k() / slices);
-  const double compute = most * 2.0 * static_cast<double>(std::int64_t{tile.rows} * tile.columns) *
-                         (k + block_start_steps) /
+  const auto k = static_cast<double>(args.alpha == 0 ? 0 : args.k());
+  const double compute = 2.0 * static_cast<double>(std::int64_t{tile.rows} * tile.columns) *
+                         (turns * k + most * block_start_steps) /
                          (rates.operations_per_second / sms * peak * hidden);
-  const TensorRef& c = args.c;
-  const std::int64_t line = c.strides[2] == 1 ? c.strides[1] : c.strides[2];
-  const bool wide = (c.strides[2] == 1 || c.strides[1] == 1) && line % 4 == 0 &&
-                    c.strides[0] % 4 == 0 && reinterpret_cast<std::uintptr_t>(c.data) % 16 == 0;
-  const bool single = slices == 1 && (!wide || args.beta != 0 || args.has_epilogue());
-  const double sectors = single ? static_cast<double>(args.batch()) *
-                                      static_cast<double>(args.m()) * static_cast<double>(args.n())
-                                : 0;
   return launch_seconds + std::max(compute, Gemm::cost(args).bytes / rates.bytes_per_second) +
-         start + sectors * 32 / (1.5 * rates.bytes_per_second);
+         start;
 }
 
 constexpr TileFacts facts_of(const TileShape& tile, std::int64_t slices = 1) {

@@ -1,32 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / split k
 //
-// Idea     if C has fewer tiles than the device has SMs, k is split into slices that are computed
-//          in parallel; a second kernel combines them in a fixed order.
-// Changes  against warp_tile: a small C with a long k fills the device. With enough tiles, or a
-//          short k, there is one slice, and the sums go straight to C.
-// Cost     the partial sums are written and read once: 8 bytes per element of C and slice.
+// Idea     tiles of C that do not fill the device's SMs are split along k into slices that are
+//          computed in parallel; a second kernel combines them in a fixed order.
+// Changes  against simt_top: with fewer tiles than SMs all tiles are split. With more tiles, those
+//          of the last, partial wave are split if the other SMs would wait for it. The second
+//          kernel's blocks are set up while the first kernel ends.
+// Cost     the partial sums are written and read once: 8 bytes per element of C and slice, in
+//          memory tile by tile, so that all accesses have 16 bytes.
 // Limits   a second launch, and at most 32 MiB of partial sums.
-// Source   CUTLASS, "Parallelized reductions: split K".
+// Source   CUTLASS, "Parallelized reductions: split K"; Osama et al. 2023, "Stream-K", its hybrid
+//          schedules.
 #include <array>
 
-#include "rung/device/tile/epilogue.hpp"
+#include "rung/device/collectives.hpp"
+#include "rung/device/dependent.hpp"
+#include "rung/device/tile/raster.hpp"
 #include "rung/ops/gemm/cuda/detail/async.hpp"
+#include "rung/ops/gemm/cuda/detail/warp_epilogue.hpp"
 
 namespace rung {
 namespace {
 
 using namespace gemm_cuda;
 
-constexpr std::array<TileShape, 2> shapes{{{.rows = 128,
+constexpr std::array<TileShape, 2> shapes{{{.rows = 64,
                                             .columns = 128,
-                                            .steps = 8,
-                                            .warp_rows = 64,
-                                            .warp_columns = 32,
+                                            .steps = 16,
+                                            .warp_rows = 32,
+                                            .warp_columns = 64,
                                             .thread_rows = 8,
                                             .thread_columns = 8,
                                             .stages = 4,
-                                            .blocks = 2},
+                                            .blocks = 3},
                                            {.rows = 64,
                                             .columns = 64,
                                             .steps = 16,
@@ -36,146 +42,246 @@ constexpr std::array<TileShape, 2> shapes{{{.rows = 128,
                                             .thread_columns = 8,
                                             .stages = 4,
                                             .blocks = 6}}};
-constexpr std::array<double, 2> fractions{0.7, 0.66};  // of the peak, for a large C
+constexpr std::array<double, 2> fractions{0.76, 0.735};  // of the peak, for a large C
 constexpr std::int64_t workspace_limit = std::int64_t{32} << 20;
-constexpr int max_slices = 128;
 constexpr int shortest_slice = 64;  // steps of k; below, filling the pipeline dominates
 constexpr int sum_threads = 256;
+// Threads that share the slices of four adjacent elements, unless there are many such groups: one
+// thread would serialize its loads.
+constexpr int sum_shares = 8;
+constexpr std::int64_t many_groups = 32768;
 
-/// Computes C or partial sums. If slice_depth is not 0, the batch axis of p counts slices: slice z
-/// covers the steps from z * slice_depth on, of `depth` in all.
+struct SplitKCall {
+  Product32 p;
+  Raster raster;
+  std::int64_t slice_depth;  // of k, for the tiles from raster.whole on
+  float* partial;            // [slice][tile][row][column]
+
+  [[nodiscard]] RUNG_HD int split_tiles() const { return raster.tiles() - raster.whole; }
+};
+
+/// Computes a tile of C, or the partial sums of a slice.
 template <int Shape, TileAccess access_a, TileAccess access_b>
 __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
-    gemm_split_k(Product32 p, std::int64_t slice_depth, std::int64_t depth) {
+    gemm_split_k(SplitKCall call) {
   constexpr TileShape shape = shapes[Shape];
   using Tile = Pipeline<shape, access_a, access_b>;
-  const int slice = static_cast<int>(blockIdx.z);
-  const int first_row = static_cast<int>(blockIdx.y) * shape.rows;
-  const int first_column = static_cast<int>(blockIdx.x) * shape.columns;
-  // Only the last slice can be shorter; a plain batch (slice_depth 0) has no shorter one.
-  const std::int64_t left = depth - slice * slice_depth;
+  const auto& p = call.p;
+  const auto number = static_cast<int>(blockIdx.x);
+  const TileWork work = call.raster.at(number);
+  const bool split = number >= call.raster.whole && call.raster.slices > 1;
+  const int first_row = work.row * shape.rows;
+  const int first_column = work.column * shape.columns;
+  const std::int64_t first_k = split ? work.slice * call.slice_depth : 0;
+  const std::int64_t depth = split ? smaller(p.k() - first_k, call.slice_depth) : p.k();
+  TileOperand a = operand_a(p, work.batch);
+  TileOperand b = operand_b(p, work.batch);
+  a.data += first_k * a.depth_stride;
+  b.data += first_k * b.depth_stride;
   typename Tile::Sums sums = {};
-  Tile::accumulate(operand_a(p, slice), first_row, operand_b(p, slice), first_column,
-                   left < p.k() ? left : p.k(), sums);
-  finish_tile<Tile::group>(
-      p, slice, sums, [&](int i) { return first_row + Tile::row(i); },
-      [&](int j) { return first_column + Tile::column(j); });
+  Tile::accumulate(a, first_row, b, first_column, depth, sums);
+  if (!split) {
+    __syncthreads();  // the epilogue overwrites the tiles
+    return finish_warp_tile<shape>(p, work.batch, sums, first_row, first_column);
+  }
+  float* const partial =
+      call.partial + std::int64_t{number - call.raster.whole} * (shape.rows * shape.columns);
+#pragma unroll
+  for (int i = 0; i < shape.thread_rows; ++i) {
+#pragma unroll
+    for (int j = 0; j < shape.thread_columns; j += Tile::group) {
+      Pack<float, Tile::group> four;
+#pragma unroll
+      for (int lane = 0; lane < Tile::group; ++lane) four[lane] = sums[i][j + lane];
+      store_wide(partial + Tile::row(i) * shape.columns + Tile::column(j), four);
+    }
+  }
 }
 
-/// Combines partial sums [slice][row][column] into C, one thread per element.
-__global__ void __launch_bounds__(sum_threads)
-    gemm_split_k_sum(Product32 p, const float* partial, int slices) {
-  const int elements = static_cast<int>(p.m() * p.n());
-  const int at = static_cast<int>(blockIdx.x) * sum_threads + static_cast<int>(threadIdx.x);
-  if (at >= elements) return;
-  float sum = 0;
-  for (int slice = 0; slice < slices; ++slice) sum += partial[std::int64_t{slice} * elements + at];
-  finish(p, 0, at / p.n(), at % p.n(), sum);
+/// Combines the slices of 256 / Shares groups of four adjacent elements of a tile per block. Each
+/// thread adds every Shares-th slice, then the threads' sums are added in order.
+template <int Shape, int Shares>
+__global__ void __launch_bounds__(sum_threads) gemm_split_k_sum(SplitKCall call) {
+  constexpr TileShape shape = shapes[Shape];
+  constexpr int groups = sum_threads / Shares;
+  constexpr int elements = shape.rows * shape.columns;
+  constexpr int blocks = elements / 4 / groups;  // per tile
+  struct Sums {
+    alignas(16) float share[Shares][groups][4];
+  };
+  start_dependent();
+  auto& sums = shared<Sums>().share;
+  const int tile = static_cast<int>(blockIdx.x) / blocks;
+  const auto group = static_cast<int>(threadIdx.x);
+  const auto share = static_cast<int>(threadIdx.y);
+  const int at = (static_cast<int>(blockIdx.x) % blocks * groups + group) * 4;
+  const TileWork work = call.raster.at(call.raster.whole + tile);
+  const std::int64_t apart = std::int64_t{call.split_tiles()} * elements;
+  const float* const partial = call.partial + std::int64_t{tile} * elements + at;
+  Pack<float, 4> sum{};
+#pragma unroll 4
+  for (int slice = share; slice < call.raster.slices; slice += Shares) {
+    const Pack<float, 4> more = load_wide<4>(partial + slice * apart);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) sum[i] += more[i];
+  }
+  if constexpr (Shares > 1) {
+    store_wide(sums[share][group], sum);
+    __syncthreads();
+    if (share != 0) return;
+#pragma unroll
+    for (int other = 1; other < Shares; ++other) {
+      const Pack<float, 4> more = load_wide<4>(&sums[other][group][0]);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) sum[i] += more[i];
+    }
+  }
+  finish_group(call.p, takes_wide_stores<4>(call.p), work.batch,
+               std::int64_t{work.row} * shape.rows + at / shape.columns,
+               std::int64_t{work.column} * shape.columns + at % shape.columns, sum);
 }
 
 struct SplitKPlan {
   int shape = 0;
-  int slices = 1;
+  std::int64_t whole = 0;  // tiles that are not split
+  std::int64_t tiles = 0;
+  std::int64_t slices = 1;  // of the others
+  std::int64_t slice_depth = 0;
   double seconds = 0;
+  [[nodiscard]] std::int64_t blocks() const { return whole + (tiles - whole) * slices; }
+  [[nodiscard]] std::int64_t partial_elements() const {
+    return slices == 1 ? 0 : (tiles - whole) * slices * shapes[shape].rows * shapes[shape].columns;
+  }
 };
+
+/// Returns the plan for a shape with `slices` slices of the tiles from `whole` on.
+SplitKPlan split_plan(const Gemm::Args& args, int shape, std::int64_t slices, std::int64_t whole) {
+  const TileShape& tile = shapes[shape];
+  const std::int64_t k = larger<std::int64_t>(args.k(), 1);
+  const std::int64_t depth = tiles_of(tiles_of(k, slices), tile.steps) * tile.steps;
+  const std::int64_t tiles =
+      tiles_of(args.m(), tile.rows) * tiles_of(args.n(), tile.columns) * args.batch();
+  const std::int64_t real_slices = slices == 1 ? 1 : tiles_of(k, depth);
+  return {shape, real_slices == 1 ? tiles : whole, tiles, real_slices, depth};
+}
+
 SplitKPlan plan_split_k(const Gemm::Args& args, const Context& context) {
-  const std::int64_t elements = args.m() * args.n();
+  const std::int64_t sms = context.info().sms;
+  const double bandwidth = nominal_rates(context).bytes_per_second;
   SplitKPlan best;
   for (int shape = 0; shape < static_cast<int>(shapes.size()); ++shape) {
-    const TileShape& tile = shapes[shape];
-    for (int slices = 1; slices <= max_slices; slices *= 2) {
-      if (slices > 1 && (args.alpha == 0 || args.k() / slices < shortest_slice ||
-                         elements > workspace_limit / 4 / slices)) {
-        break;
+    for (const std::int64_t slices : {1, 2, 3, 4, 5, 6, 8, 11, 16, 22, 32, 44, 64, 88, 128}) {
+      if (slices > 1 && (args.alpha == 0 || args.k() < shortest_slice * slices)) break;
+      SplitKPlan plan = split_plan(args, shape, slices, 0);
+      // All tiles are split, or those behind the last full wave.
+      for (const std::int64_t whole : {std::int64_t{0}, plan.tiles / sms * sms}) {
+        if (whole > 0 && (slices == 1 || whole == plan.tiles)) continue;
+        plan = split_plan(args, shape, slices, whole);
+        const auto bytes = static_cast<double>(plan.partial_elements()) * sizeof(float);
+        if (bytes > static_cast<double>(workspace_limit)) continue;
+        plan.seconds =
+            tile_seconds(shapes[shape], fractions[shape], args, context, plan.slices, plan.whole);
+        if (plan.slices > 1) plan.seconds += launch_seconds + 2 * bytes / bandwidth;
+        if (best.seconds == 0 || plan.seconds < best.seconds) best = plan;
       }
-      double seconds = tile_seconds(tile, fractions[shape], args, context, slices);
-      if (slices > 1) {  // two launches per matrix of the batch
-        const double partial_bytes = 8.0 * slices * static_cast<double>(elements);
-        seconds =
-            static_cast<double>(args.batch()) *
-            (seconds + launch_seconds + partial_bytes / nominal_rates(context).bytes_per_second);
-      }
-      if (best.seconds == 0 || seconds < best.seconds) best = {shape, slices, seconds};
     }
   }
   return best;
 }
 
-template <int Shape>
-void multiply(Context& context, const Product32& p, std::int64_t slice_depth, std::int64_t depth) {
-  with_access(p, [&]<TileAccess access_a, TileAccess access_b>() {
-    launch_tiles(context, tiling_of<shapes[Shape], access_a, access_b>,
-                 gemm_split_k<Shape, access_a, access_b>, p, slice_depth, depth);
-  });
-}
-
-void multiply(Context& context, int shape, const Product32& p, std::int64_t slice_depth,
-              std::int64_t depth) {
-  shape == 0 ? multiply<0>(context, p, slice_depth, depth)
-             : multiply<1>(context, p, slice_depth, depth);
-}
-
-/// Returns the product as a batch of its slices along k, whose C is the workspace.
-Product32 slices_of(const Product32& p, float* partial, std::int64_t slice_depth) {
-  Product32 slices = p;
-  const std::int64_t count = tiles_of(p.k(), slice_depth);
-  slices.a.shape[0] = slices.b.shape[0] = slices.c.shape[0] = count;
-  slices.a.shape[2] = slices.b.shape[1] = slice_depth;
-  slices.a.strides[0] = slice_depth * p.a.strides[2];
-  slices.b.strides[0] = slice_depth * p.b.strides[1];
-  slices.c.data = partial;
-  slices.c.strides[0] = p.m() * p.n();
-  slices.c.strides[1] = p.n();
-  slices.c.strides[2] = 1;
-  slices.bias.data = nullptr;
-  slices.residual.data = nullptr;
-  slices.alpha = 1;
-  slices.beta = 0;
-  slices.activation = Activation::none;
-  return slices;
-}
-
-Work work(const Gemm::Args& args, const Context& context) {
-  const SplitKPlan chosen = plan_split_k(args, context);
-  const std::int64_t k = std::max<std::int64_t>(args.k(), 1);
-  const std::int64_t steps = shapes[chosen.shape].steps;
-  const TileFacts facts = facts_of(
-      shapes[chosen.shape], tiles_of(k, tiles_of(tiles_of(k, chosen.slices), steps) * steps));
-  Work work = tile_work(args, context, facts);
-  // Two launches per matrix of the batch.
-  if (chosen.slices > 1) {
-    work.launches = 2 * args.batch();
-    work.blocks = work.blocks / static_cast<double>(args.batch());
-    work.rounds = work.rounds * static_cast<double>(args.batch());
-    work.steps = work.steps * static_cast<double>(args.batch());
+Support supports(const Gemm::Args& args, const Context& context) {
+  if (const Support short_strides = require_short_strides(args, context); !short_strides) {
+    return short_strides;
   }
+  const double tiles =
+      static_cast<double>(tiles_of(args.m(), 64)) * static_cast<double>(tiles_of(args.n(), 64));
+  return tiles <= 0x1p24 ? supported : unsupported("more than 2^24 tiles of C");
+}
+
+/// Returns the work. Split tiles take a slice's share of the rounds and steps of a whole one.
+Work work(const Gemm::Args& args, const Context& context) {
+  const SplitKPlan plan = plan_split_k(args, context);
+  Work work = tile_work(args, context, facts_of(shapes[plan.shape]));
   work.path = copies_path(args);
+  if (plan.slices == 1) return work;
+  const auto sms = static_cast<double>(context.info().sms);
+  const auto tiles = static_cast<double>(plan.tiles);
+  const double turns = turns_of(plan.tiles, context, plan.slices, plan.whole);
+  const double of_block = tiles / static_cast<double>(plan.blocks());
+  const double whole_turns = std::ceil(tiles / sms);
+  work.operations = work.operations * turns / whole_turns;
+  work.bytes = work.bytes + 2.0 * sizeof(float) * static_cast<double>(plan.partial_elements());
+  work.launches = 2;
+  work.blocks = static_cast<double>(plan.blocks());
+  work.rounds = work.rounds * of_block;
+  work.steps =
+      work.steps * of_block *
+      (tiles > sms ? turns / whole_turns : unevenness(static_cast<double>(plan.blocks()), context));
   return work;
 }
 
+template <int Shape>
+void sum_slices(Context& context, const SplitKCall& call) {
+  const std::int64_t groups =
+      std::int64_t{call.split_tiles()} * (shapes[Shape].rows * shapes[Shape].columns / 4);
+  const auto with_shares = [&]<int Shares>() {
+    launch(context,
+           {.grid = groups * Shares / sum_threads,
+            .block = {sum_threads / Shares, Shares},
+            .shared_bytes = sizeof(float) * 4 * sum_threads,
+            .dependent = can_depend(context)},
+           gemm_split_k_sum<Shape, Shares>, call);
+  };
+  groups >= many_groups ? with_shares.template operator()<1>()
+                        : with_shares.template operator()<sum_shares>();
+}
+
+template <int Shape>
+void multiply(Context& context, const SplitKCall& call) {
+  with_access(call.p, [&]<TileAccess access_a, TileAccess access_b>() {
+    launch(context,
+           {.grid = call.raster.total(),
+            .block = shapes[Shape].threads(),
+            .shared_bytes = tiling_of<shapes[Shape], access_a, access_b>.shared_bytes},
+           gemm_split_k<Shape, access_a, access_b>, call);
+  });
+  if (call.raster.slices > 1) sum_slices<Shape>(context, call);
+}
+
 void run(const Gemm::Args& args, Context& context) {
+  const SplitKPlan plan = plan_split_k(args, context);
+  const TileShape& shape = shapes[plan.shape];
   const Product32 all = with_contiguous_c(product<float, float>(args));
-  const SplitKPlan chosen = plan_split_k(args, context);
-  if (chosen.slices == 1) return multiply(context, chosen.shape, all, 0, all.k());
-  const std::int64_t steps = shapes[chosen.shape].steps;
-  const std::int64_t slice_depth = tiles_of(tiles_of(all.k(), chosen.slices), steps) * steps;
-  const std::int64_t slices = tiles_of(all.k(), slice_depth);
-  const std::int64_t elements = all.m() * all.n();
-  auto* partial = static_cast<float*>(
-      context.workspace(static_cast<std::size_t>(slices * elements) * sizeof(float)));
-  // Matrices use the same workspace in turn: the stream serializes them.
-  for (std::int64_t batch = 0; batch < all.c.shape[0]; ++batch) {
-    const Product32 p = slice(all, 0, batch, 1);
-    multiply(context, chosen.shape, slices_of(p, partial, slice_depth), slice_depth, p.k());
-    launch(context, {.grid = tiles_of(elements, sum_threads), .block = sum_threads},
-           gemm_split_k_sum, p, partial, static_cast<int>(slices));
+  const std::int64_t down = tiles_of(all.m(), shape.rows);
+  const std::int64_t along = tiles_of(all.n(), shape.columns);
+  float* partial = nullptr;
+  if (plan.slices > 1) {
+    partial = static_cast<float*>(
+        context.workspace(static_cast<std::size_t>(plan.partial_elements()) * sizeof(float)));
+  }
+  // A grid has fewer than 2^31 blocks: larger batches, which are not split, take several launches.
+  const std::int64_t at_once =
+      plan.slices > 1 ? all.c.shape[0] : 0x7fffffff / larger<std::int64_t>(down * along, 1);
+  for (std::int64_t first = 0; first < all.c.shape[0]; first += at_once) {
+    const Product32 p = slice(all, 0, first, smaller(at_once, all.c.shape[0] - first));
+    SplitKCall call{.p = p,
+                    .raster = {.down = static_cast<int>(down),
+                               .along = static_cast<int>(along),
+                               .batch = static_cast<int>(p.c.shape[0]),
+                               .slices = static_cast<int>(plan.slices),
+                               .band = raster_band(std::int64_t{shape.blocks} * context.info().sms,
+                                                   shape.rows, shape.columns)},
+                    .slice_depth = plan.slice_depth,
+                    .partial = partial};
+    call.raster.whole = plan.slices > 1 ? static_cast<int>(plan.whole) : call.raster.tiles();
+    plan.shape == 0 ? multiply<0>(context, call) : multiply<1>(context, call);
   }
 }
 
 const Rung<Gemm> self{{.name = "split_k",
-                       .after = "warp_tile",
+                       .after = "simt_top",
                        .backend = device_backend,
-                       .supports = require_short_strides,
+                       .supports = supports,
                        .tile = {.rows = shapes[0].rows, .columns = shapes[0].columns},
                        .work = work,
                        .run = run}};
