@@ -265,7 +265,8 @@ double f64_seconds(const Gemm::Args& args, const Context& context, const F64Shap
                    std::int64_t slices) {
   constexpr double start = 2.5e-6;         // the first tile's latency, and the epilogue
   constexpr double start_steps = 80;       // the same, per block, in steps of k
-  constexpr double alone = 0.75;           // factor of the share with one small block per SM
+  constexpr double alone = 0.75;           // factor of the share with one warp per scheduler
+  constexpr double two_warps_each = 256;   // threads per SM: two warps for each of four schedulers
   constexpr double memory_share = 0.85;    // of the nominal bandwidth
   constexpr double slice_launch = 2.5e-6;  // the second kernel, launched behind the first
   const NominalRates rates = nominal_rates(context);
@@ -275,7 +276,7 @@ double f64_seconds(const Gemm::Args& args, const Context& context, const F64Shap
                         static_cast<double>(tiles_of(args.n(), shape.columns)) *
                         static_cast<double>(args.batch() * slices);
   const double each = std::ceil(blocks / sms);
-  const double share = shape.share * (each < shape.blocks ? alone : 1.0);
+  const double share = shape.share * (each * shape.threads() < two_warps_each ? alone : 1.0);
   const double k = args.alpha == 0 ? 0.0 : std::ceil(static_cast<double>(args.k()) / slices);
   const double multiply = each * 2 * shape.rows * shape.columns * (k + start_steps) /
                           (rates.operations_per_second / sms * chip * share);
