@@ -24,9 +24,10 @@
 namespace rung::inline RUNG_TARGET {
 
 /// Copy modes of an operand's tile. wide: four neighbors along m (A) or n (B) per instruction,
-/// 16-byte aligned. along_depth: one element per instruction, k is the contiguous axis. any: one
-/// element per instruction, any strides and alignment, which costs address arithmetic.
-enum class TileAccess { any, along_depth, wide };
+/// 16-byte aligned. along_outer: one element per instruction, m or n is the contiguous axis.
+/// along_depth: one element per instruction, k is the contiguous axis. any: one element per
+/// instruction, any strides and alignment, which costs address arithmetic.
+enum class TileAccess { any, along_depth, wide, along_outer };
 
 /// An operand in global memory; `outer` is its axis along m (A) or n (B).
 struct TileOperand {
@@ -40,6 +41,10 @@ struct TileOperand {
 template <int Extent, int Steps, int Threads, TileAccess access>
 class AsyncTile {
   static constexpr int width = access == TileAccess::wide ? 4 : 1;
+  // Whether lanes run along the outer axis, so that all copies of a thread have the same outer
+  // position.
+  static constexpr bool outer_lanes =
+      access == TileAccess::wide || access == TileAccess::along_outer;
   static constexpr int count = Extent * Steps / width / Threads;
   static_assert(count * width * Threads == Extent * Steps, "every thread copies as much");
   static_assert(Threads % Steps == 0 && (Threads * width) % Extent == 0);
@@ -47,9 +52,9 @@ class AsyncTile {
   const float* from_;         // this thread's first element of the next tile
   std::int64_t tile_stride_;  // elements from a tile to the next
   // Offset of the i-th element from the first, in elements: an array, because clamping makes the
-  // distances uneven. For wide copies, one number: the distance from one element to the next, equal
-  // for all because these copies advance along the steps only.
-  static constexpr int offsets = access == TileAccess::wide ? 1 : count;
+  // distances uneven. If a thread's copies advance along the steps only, one number: the distance
+  // from one element to the next.
+  static constexpr int offsets = outer_lanes ? 1 : count;
   int offset_[offsets];
   int to_;         // index of the first element in the tile
   int to_stride_;  // from one element of this thread to its next
@@ -59,7 +64,7 @@ class AsyncTile {
  public:
   /// Elements from a step to the next in shared memory. Single elements may be copied along k, one
   /// step per lane: four words of padding then put the lanes in different banks.
-  static constexpr int pitch = Extent + (access == TileAccess::wide ? 0 : 4);
+  static constexpr int pitch = Extent + (outer_lanes ? 0 : 4);
   static constexpr int elements = Steps * pitch;
 
   __device__ __forceinline__ AsyncTile(const TileOperand& operand, int first) {
@@ -67,8 +72,8 @@ class AsyncTile {
     const int depth_stride =
         access == TileAccess::along_depth ? 1 : static_cast<int>(operand.depth_stride);
     tile_stride_ = std::int64_t{Steps} * depth_stride;
-    if constexpr (access == TileAccess::wide) {
-      // Either the outer extent is a multiple of four, or the stride between steps leaves room for
+    if constexpr (outer_lanes) {
+      // Wide copies: either the outer extent is a multiple of four, or the stride between steps leaves room for
       // a whole last group: a clamped group is aligned and readable.
       constexpr int groups = Extent / width;
       const std::int64_t left = ceil_div(operand.outer_extent, width) * width - first;
@@ -125,7 +130,7 @@ class AsyncTile {
 
  private:
   __device__ __forceinline__ int offset(int i) const {
-    return access == TileAccess::wide ? i * offset_[0] : offset_[i % offsets];
+    return outer_lanes ? i * offset_[0] : offset_[i % offsets];
   }
 };
 

@@ -94,7 +94,7 @@ Work work(const Gemm::Args& args, const Context& context) {
 
 void run(const Gemm::Args& args, Context& context) {
   const Product32 p = with_contiguous_c(product<float, float>(args));
-  with_access(p, [&]<TileAccess access_a, TileAccess access_b>() {
+  with_few_accesses(p, [&]<TileAccess access_a, TileAccess access_b>() {
     launch_tiles(context,
                  {.rows = tile,
                   .columns = tile,

@@ -19,38 +19,60 @@ inline TileAccess access_of(const View<const float, 3>& operand, int outer, int 
                     operand.strides[depth] % width == 0 && operand.strides[0] % width == 0 &&
                     reinterpret_cast<std::uintptr_t>(operand.data) % 16 == 0;
   if (wide) return TileAccess::wide;
-  return operand.strides[depth] == 1 ? TileAccess::along_depth : TileAccess::any;
+  if (operand.strides[depth] == 1) return TileAccess::along_depth;
+  return operand.strides[outer] == 1 ? TileAccess::along_outer : TileAccess::any;
 }
 
-/// Calls f.template operator()<access of A, access of B>(). If either access is `any`, both are,
-/// which leaves five kernels instead of nine.
+/// Calls f.template operator()<access of A, access of B>() for one of eight combinations: if either
+/// access is `any`, both are; if either is `along_outer`, a wide one is `along_outer`, too.
 template <class F>
 void with_access(const Product32& p, F&& f) {
   constexpr TileAccess along_depth = TileAccess::along_depth;
+  constexpr TileAccess along_outer = TileAccess::along_outer;
   constexpr TileAccess wide = TileAccess::wide;
   const TileAccess a = access_of(p.a, 1, 2);
   const TileAccess b = access_of(p.b, 2, 1);
   if (a == TileAccess::any || b == TileAccess::any) {
     return f.template operator()<TileAccess::any, TileAccess::any>();
   }
-  if (a == wide) {
-    return b == wide ? f.template operator()<wide, wide>()
-                     : f.template operator()<wide, along_depth>();
+  if (a == along_depth) {
+    if (b == along_depth) return f.template operator()<along_depth, along_depth>();
+    return b == wide ? f.template operator()<along_depth, wide>()
+                     : f.template operator()<along_depth, along_outer>();
   }
-  b == wide ? f.template operator()<along_depth, wide>()
-            : f.template operator()<along_depth, along_depth>();
+  if (b == along_depth) {
+    return a == wide ? f.template operator()<wide, along_depth>()
+                     : f.template operator()<along_outer, along_depth>();
+  }
+  a == wide&& b == wide ? f.template operator()<wide, wide>()
+                        : f.template operator()<along_outer, along_outer>();
+}
+
+/// As with_access(), for one of five combinations: `along_outer` is `any`.
+template <class F>
+void with_few_accesses(const Product32& p, F&& f) {
+  with_access(p, [&]<TileAccess a, TileAccess b>() {
+    if constexpr (a == TileAccess::along_outer || b == TileAccess::along_outer) {
+      f.template operator()<TileAccess::any, TileAccess::any>();
+    } else {
+      f.template operator()<a, b>();
+    }
+  });
 }
 
 /// Returns the rates key of a call by its copies: "short k" if k is shorter than a stage, where the
-/// stores of C dominate, "any strides" if an operand is contiguous along neither axis, "along k" if
-/// both are copied element by element along k, else "".
+/// stores of C dominate, "any strides" if an operand's rows are contiguous along neither axis or
+/// not aligned, "along k" if both are copied element by element along k, else "".
 inline const char* copies_path(const Gemm::Args& args) {
   constexpr std::int64_t stage = 16;
   if (args.k() < stage) return "short k";
   const Product32 p = with_contiguous_c(product<float, float>(args));
   const TileAccess a = access_of(p.a, 1, 2);
   const TileAccess b = access_of(p.b, 2, 1);
-  if (a == TileAccess::any || b == TileAccess::any) return "any strides";
+  const auto by_elements = [](TileAccess access) {
+    return access == TileAccess::any || access == TileAccess::along_outer;
+  };
+  if (by_elements(a) || by_elements(b)) return "any strides";
   return a == TileAccess::along_depth && b == TileAccess::along_depth ? "along k" : "";
 }
 

@@ -16,16 +16,19 @@ namespace {
 
 using namespace gemm_cuda;
 
-/// Operands to copy: those with access `any`, and B if k is contiguous in B and A's access is not
-/// wide.
+/// Operands to copy: those with access `any` or `along_outer`, and B if k is contiguous in B and A's
+/// access is not wide.
 struct Packs {
   bool a, b;
 };
+bool by_elements(TileAccess access) {
+  return access == TileAccess::any || access == TileAccess::along_outer;
+}
 Packs packs(const Product32& p) {
   const TileAccess a = access_of(p.a, 1, 2);
   const TileAccess b = access_of(p.b, 2, 1);
-  return {a == TileAccess::any,
-          b == TileAccess::any || (b == TileAccess::along_depth && a != TileAccess::wide)};
+  return {by_elements(a),
+          by_elements(b) || (b == TileAccess::along_depth && a != TileAccess::wide)};
 }
 
 /// Returns the matrices to copy: a matrix that the batch shares is copied once.
