@@ -73,8 +73,8 @@ class AsyncTile {
         access == TileAccess::along_depth ? 1 : static_cast<int>(operand.depth_stride);
     tile_stride_ = std::int64_t{Steps} * depth_stride;
     if constexpr (outer_lanes) {
-      // Wide copies: either the outer extent is a multiple of four, or the stride between steps leaves room for
-      // a whole last group: a clamped group is aligned and readable.
+      // Wide copies: either the outer extent is a multiple of four, or the stride between steps
+      // leaves room for a whole last group: a clamped group is aligned and readable.
       constexpr int groups = Extent / width;
       const std::int64_t left = ceil_div(operand.outer_extent, width) * width - first;
       const int outer = thread % groups * width;

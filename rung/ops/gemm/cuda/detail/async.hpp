@@ -48,7 +48,7 @@ void with_access(const Product32& p, F&& f) {
                         : f.template operator()<along_outer, along_outer>();
 }
 
-/// As with_access(), for one of five combinations: `along_outer` is `any`.
+/// Calls f like with_access(), for one of five combinations: `along_outer` becomes `any`.
 template <class F>
 void with_few_accesses(const Product32& p, F&& f) {
   with_access(p, [&]<TileAccess a, TileAccess b>() {

@@ -16,8 +16,8 @@ namespace {
 
 using namespace gemm_cuda;
 
-/// Operands to copy: those with access `any` or `along_outer`, and B if k is contiguous in B and A's
-/// access is not wide.
+/// Operands to copy: those with access `any` or `along_outer`, and B if k is contiguous in B and
+/// A's access is not wide.
 struct Packs {
   bool a, b;
 };
