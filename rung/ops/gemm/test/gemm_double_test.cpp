@@ -61,6 +61,19 @@ TEST(GemmDouble, ExactProductsOfLargeTiles) {
   }
 }
 
+/// About one large tile per SM: eight warps per tile.
+TEST(GemmDouble, ExactProductsOfOneTilePerSm) {
+  Context context = Context::on(Backend::simt);
+  std::mt19937 engine(34);
+  std::map<std::string, int> taken;
+  for (const std::int64_t k : {37, 38}) {
+    for (const bool turned : {false, true}) {
+      const Case test = double_case(1, 950, 1000, k, turned, !turned);
+      EXPECT_EQ(run_case(context, test, engine, taken, double_rungs), 1) << describe(test);
+    }
+  }
+}
+
 /// A sum that needs double precision.
 TEST(GemmDouble, KeepsEveryBit) {
   Context context = Context::on(Backend::simt);
