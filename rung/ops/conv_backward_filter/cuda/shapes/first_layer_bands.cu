@@ -55,25 +55,41 @@ constexpr int stage_bytes(int filters, ResultOrder order) {
 }
 
 /// Bands of rows of y, strips of columns, and the words that a block stages of x: word (c, h, v)
-/// pairs row h of the band with row h + pair_rows * stride.
+/// pairs row h of the band with row h + apart.
 struct RowBands {
   int pair_rows;                 // of y; a band has twice as many
   int columns;                   // of y in a strip
   int height, width;             // of the words
   int pitch, plane;              // words from row to row and from channel to channel
+  int apart;                     // rows of x between the two elements of a word
+  int line_channels;             // of a line of x that is copied: all or one
+  int line_pitch;                // elements from line to line of copied rows of x
   int term_roles;                // of a block's warps
   int filter_parts, term_parts;  // of blocks
   std::int64_t bands, strips, tasks;
-  bool copied;  // dy by asynchronous copies of 16 bytes, not by elements
+  bool copies_x;   // by asynchronous copies of 16 bytes, a band ahead, not by elements
+  bool copies_dy;  // likewise, stages ahead
 };
 
-/// Position in a block's bands: columns from `chunk` on of a pair of rows of y.
-template <class T, int Filters>
-struct BandCursor {
-  std::int64_t task, n;
-  int o, v;  // of the band and strip
-  int row, rows, chunk;
+/// A stage: columns of two rows of y. `columns` is 0 after a block's last one.
+struct BandStage {
+  std::int64_t at;   // of dy's first element
+  int columns;       // that exist
+  int words;         // from the band's first word to that of the first pixel
+  bool second;       // the second row exists
+  bool starts_band;  // the band's words are to be staged
+  bool waits;        // the band before had one stage, so that x was copied with the last group
+};
 
+/// The next stage of a block; one thread advances it.
+struct BandCursor {
+  std::int64_t task, end;
+  std::int64_t n;
+  int o, v;  // of the band and strip
+  int row, rows, chunk, columns;
+  bool lone;  // the last band had one stage
+
+  template <class T>
   __device__ __forceinline__ void open(const FilterGradient<T>& p, const RowBands& tile) {
     n = task;
     v = static_cast<int>(take_axis(n, tile.strips)) * tile.columns;
@@ -81,42 +97,54 @@ struct BandCursor {
     row = 0;
     chunk = 0;
     rows = smaller(tile.pair_rows, static_cast<int>(p.g.axis[1].out) - o);
+    columns = smaller(tile.columns, static_cast<int>(p.g.axis[2].out) - v);
   }
-  [[nodiscard]] __device__ __forceinline__ bool starts_band() const {
-    return row == 0 && chunk == 0;
-  }
-  __device__ __forceinline__ void advance(const FilterGradient<T>& p, const RowBands& tile) {
-    chunk += chunk_of(Filters);
-    if (chunk < tile.columns && v + chunk < static_cast<int>(p.g.axis[2].out)) return;
-    chunk = 0;
-    if (++row < rows) return;
-    ++task;
-    open(p, tile);
+  /// Returns the current stage and advances to the next one, of `width` columns.
+  template <class T>
+  __device__ __forceinline__ BandStage take(const FilterGradient<T>& p, const RowBands& tile,
+                                            int width) {
+    if (task >= end) return {};
+    const BandStage stage{
+        .at = n * p.dy_strides[0] + (o + row) * p.dy_strides[3] + (v + chunk) * p.dy_strides[4],
+        .columns = smaller(columns - chunk, width),
+        .words = row * static_cast<int>(p.g.axis[1].stride) * tile.pitch +
+                 chunk * static_cast<int>(p.g.axis[2].stride),
+        .second = o + row + tile.pair_rows < static_cast<int>(p.g.axis[1].out),
+        .starts_band = row == 0 && chunk == 0,
+        .waits = row == 0 && chunk == 0 && lone};
+    chunk += width;
+    if (chunk >= columns) {
+      chunk = 0;
+      ++row;
+    }
+    if (row == rows) {
+      lone = rows == 1 && columns <= width;
+      ++task;
+      open(p, tile);
+    }
+    return stage;
   }
 };
 
-/// Copies the lines of a stage; elements that do not exist are zero. A line that is copied 16 bytes
-/// at a time starts where its first 16 bytes in global memory do.
+/// Copies the lines of a stage, from filter `first_filter` on; elements that do not exist are zero.
+/// A line that is copied 16 bytes at a time starts where its first 16 bytes in global memory do.
 template <class T, int Filters, ResultOrder Order>
 __device__ __forceinline__ void copy_results(const FilterGradient<T>& p, const RowBands& tile,
-                                             const BandCursor<T, Filters>& at,
-                                             std::int64_t first_filter, T* to) {
+                                             const BandStage& stage, std::int64_t first_filter,
+                                             T* to) {
   constexpr int chunk = chunk_of(Filters);
   constexpr int pitch = line_pitch(Filters, Order);
   constexpr int lines = lines_of(Filters, Order);
   const auto filters = static_cast<int>(smaller(p.g.filters - first_filter, std::int64_t{Filters}));
-  const auto out_rows = static_cast<int>(p.g.axis[1].out);
-  const int columns = smaller(static_cast<int>(p.g.axis[2].out) - at.v - at.chunk, chunk);
-  const T* const first = p.dy + at.n * p.dy_strides[0] + first_filter * p.dy_strides[1] +
-                         (at.o + at.row) * p.dy_strides[3] + (at.v + at.chunk) * p.dy_strides[4];
-  const bool has_second = at.o + at.row + tile.pair_rows < out_rows;
+  const T* const first = p.dy + stage.at + first_filter * p.dy_strides[1];
   const std::int64_t second = tile.pair_rows * p.dy_strides[3];
-  if (!tile.copied) {
+  if (!tile.copies_dy) {
+#pragma unroll 1
     for (int i = static_cast<int>(threadIdx.x); i < 2 * Filters * chunk; i += band_threads) {
       const int column = i % chunk;
       const int filter = i / chunk % Filters;
       const int half = i / (chunk * Filters);
-      const bool exists = column < columns && filter < filters && (half == 0 || has_second);
+      const bool exists = column < stage.columns && filter < filters && (half == 0 || stage.second);
       to[(half * Filters + filter) * pitch + column] =
           exists ? first[filter * p.dy_strides[1] + half * second + column * p.dy_strides[4]]
                  : zero<T>();
@@ -125,6 +153,7 @@ __device__ __forceinline__ void copy_results(const FilterGradient<T>& p, const R
   }
   constexpr bool by_pixel = Order == ResultOrder::filters;
   constexpr int units = by_pixel ? Filters / 8 : chunk / 8 + 1;
+#pragma unroll 1
   for (int i = static_cast<int>(threadIdx.x); i < lines * units; i += band_threads) {
     const int line = i / units;
     const int unit = i - line * units;
@@ -132,51 +161,121 @@ __device__ __forceinline__ void copy_results(const FilterGradient<T>& p, const R
     const int index = line - half * (lines / 2);  // of the filter, or of the column
     const T* from = first + half * second + index * p.dy_strides[by_pixel ? 4 : 1];
     int valid = 0;
-    if ((half == 0 || has_second) && index < (by_pixel ? columns : filters)) {
+    if ((half == 0 || stage.second) && index < (by_pixel ? stage.columns : filters)) {
       const auto before = static_cast<int>(reinterpret_cast<std::uintptr_t>(from) % 16) / 2;
       from += unit * 8 - before;
-      valid = clamped((by_pixel ? filters : columns + before) - unit * 8, 0, 8);
+      valid = clamped((by_pixel ? filters : stage.columns + before) - unit * 8, 0, 8);
     }
     ptx::async_copy<16>(to + line * pitch + unit * 8, valid > 0 ? from : p.dy, 2 * valid);
   }
 }
 
-/// Stages the words of x for the band from row h0 and column v0 on, with zeros around the image. A
-/// warp copies one row of a channel at a time.
+/// Rows and columns of x that a band's words read.
+struct BandImage {
+  std::int64_t n;
+  int h0, v0;     // of the first word
+  int low, high;  // columns that exist
+};
+template <class T>
+__device__ __forceinline__ BandImage image_of(const FilterGradient<T>& p, const RowBands& tile,
+                                              std::int64_t task) {
+  BandImage image{};
+  image.n = task;
+  const ConvAxis& down = p.g.axis[1];
+  const ConvAxis& across = p.g.axis[2];
+  const auto v = static_cast<int>(take_axis(image.n, tile.strips)) * tile.columns;
+  const auto o = static_cast<int>(take_axis(image.n, tile.bands)) * 2 * tile.pair_rows;
+  image.h0 = o * static_cast<int>(down.stride) - static_cast<int>(down.padding);
+  image.v0 = v * static_cast<int>(across.stride) - static_cast<int>(across.padding);
+  image.low = larger(image.v0, 0);
+  image.high = smaller(image.v0 + tile.width, static_cast<int>(across.in));
+  return image;
+}
+/// Returns the first element of a band's line of x.
+template <class T>
+__device__ __forceinline__ const T* line_of_x(const FilterGradient<T>& p, const BandImage& image,
+                                              int c, int row) {
+  return p.x + image.n * p.x_strides[0] + c * p.x_strides[1] + (image.h0 + row) * p.x_strides[3] +
+         image.low * p.x_strides[4];
+}
+template <class T>
+__device__ __forceinline__ int elements_before(const T* from) {
+  return static_cast<int>(reinterpret_cast<std::uintptr_t>(from) % 16 / sizeof(T));
+}
+
+/// Copies a band's rows of x, as many as exist. A warp copies a line at a time.
+template <class T>
+__device__ __forceinline__ void copy_image(const FilterGradient<T>& p, const RowBands& tile,
+                                           std::int64_t task, T* to) {
+  const BandImage image = image_of(p, tile, task);
+  const int height = tile.height + tile.apart;
+  const int count = (image.high - image.low) * tile.line_channels;
+  const int lines = height * static_cast<int>(p.g.channels) / tile.line_channels;
+#pragma unroll 1
+  for (int line = static_cast<int>(threadIdx.x) / 32; line < lines; line += band_warps) {
+    const int c = line / height;
+    const int row = line - c * height;
+    const int h = image.h0 + row;
+    if (h < 0 || h >= static_cast<int>(p.g.axis[1].in)) continue;
+    const T* const from = line_of_x(p, image, c, row);
+    const int before = elements_before(from);
+    for (int i = 8 * (static_cast<int>(threadIdx.x) % 32); i < count + before; i += 8 * 32) {
+      ptx::async_copy<16>(to + line * tile.line_pitch + i, from - before + i,
+                          2 * smaller(count + before - i, 8));
+    }
+  }
+}
+
+/// Stages a band's words of x, with zeros around the image: from the rows that were copied, or from
+/// global memory. A warp stages one row of a channel at a time.
 template <class T>
 __device__ __forceinline__ void stage_words(const FilterGradient<T>& p, const RowBands& tile,
-                                            std::uint32_t* words, std::int64_t n, int h0, int v0) {
-  constexpr int at_once = 8;
+                                            std::int64_t task, const T* copied,
+                                            std::uint32_t* words) {
+  constexpr int at_once = 4;
+  const BandImage image = image_of(p, tile, task);
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const auto in_rows = static_cast<int>(p.g.axis[1].in);
-  const auto in_columns = static_cast<int>(p.g.axis[2].in);
-  const int apart = tile.pair_rows * static_cast<int>(p.g.axis[1].stride);
+  const int height = tile.height + tile.apart;
   const int lines = static_cast<int>(p.g.channels) * tile.height;
+#pragma unroll 1
   for (int line = static_cast<int>(threadIdx.x) / 32; line < lines; line += band_warps) {
     const int c = line / tile.height;
     const int row = line - c * tile.height;
-    const int h = h0 + row;
+    const int h = image.h0 + row;
     const bool has_low = h >= 0 && h < in_rows;
-    const bool has_high = h + apart >= 0 && h + apart < in_rows;
-    const T* const low = p.x + n * p.x_strides[0] + c * p.x_strides[1] + h * p.x_strides[3];
-    const T* const high = low + apart * p.x_strides[3];
+    const bool has_high = h + tile.apart >= 0 && h + tile.apart < in_rows;
     std::uint32_t* const to = words + c * tile.plane + row * tile.pitch;
-    for (int first = lane; first < tile.width; first += 32 * at_once) {
-      T values[2][at_once];
+    const auto pair = [&](const T* low, const T* high, auto step) {
+#pragma unroll 1
+      for (int first = lane; first < tile.width; first += 32 * at_once) {
+        T values[2][at_once];
 #pragma unroll
-      for (int u = 0; u < at_once; ++u) {
-        const int column = first + 32 * u;
-        const int v = v0 + column;
-        const bool inside = column < tile.width && v >= 0 && v < in_columns;
-        values[0][u] = inside && has_low ? low[v * p.x_strides[4]] : zero<T>();
-        values[1][u] = inside && has_high ? high[v * p.x_strides[4]] : zero<T>();
-      }
+        for (int u = 0; u < at_once; ++u) {
+          const int v = image.v0 + first + 32 * u;
+          const bool inside = v >= image.low && v < image.high;
+          const auto at = (v - image.low) * step;
+          values[0][u] = inside && has_low ? low[at] : zero<T>();
+          values[1][u] = inside && has_high ? high[at] : zero<T>();
+        }
 #pragma unroll
-      for (int u = 0; u < at_once; ++u) {
-        const int column = first + 32 * u;
-        if (column >= tile.width) continue;
-        to[column] = std::uint32_t{values[0][u].bits} | std::uint32_t{values[1][u].bits} << 16;
+        for (int u = 0; u < at_once; ++u) {
+          const int column = first + 32 * u;
+          if (column >= tile.width) continue;
+          to[column] = std::uint32_t{values[0][u].bits} | std::uint32_t{values[1][u].bits} << 16;
+        }
       }
+    };
+    if (tile.copies_x) {
+      const bool all = tile.line_channels > 1;
+      const int own = all ? 0 : c;
+      const T* const from = copied + (own * height + row) * tile.line_pitch + (all ? c : 0);
+      pair(from + elements_before(line_of_x(p, image, own, row)),
+           from + tile.apart * tile.line_pitch +
+               elements_before(line_of_x(p, image, own, row + tile.apart)),
+           tile.line_channels);
+    } else {
+      pair(line_of_x(p, image, c, row), line_of_x(p, image, c, row + tile.apart), p.x_strides[4]);
     }
   }
 }
@@ -216,7 +315,7 @@ __device__ __forceinline__ void load_results(std::uint32_t (&a)[2][role_operands
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           const unsigned before =
-              tile.copied
+              tile.copies_dy
                   ? (start + static_cast<unsigned>(own) * step + (half == 1 ? second : 0)) % 8
                   : 0;
           const T* const from = stage + (half * Filters + own) * pitch + column + lane % 4 * 4;
@@ -242,6 +341,17 @@ __device__ __forceinline__ void load_results(std::uint32_t (&a)[2][role_operands
   }
 }
 
+/// The stages of dy that a block multiplies or copies, and the next one.
+struct alignas(16) BandControl {
+  BandStage stages[band_stages + 1];
+  BandCursor cursor;
+};
+
+/// Returns the number of elements of x that a block copies per band.
+RUNG_HD constexpr std::int64_t copied_elements(const ConvGeometry& g, const RowBands& tile) {
+  return g.channels / tile.line_channels * (tile.height + tile.apart) * tile.line_pitch;
+}
+
 template <class T, int Filters, int Groups, ResultOrder Order>
 __global__ void __launch_bounds__(band_threads, band_blocks)
     conv_backward_filter_first_layer_bands(const __grid_constant__ FilterGradient<T> p,
@@ -265,8 +375,10 @@ __global__ void __launch_bounds__(band_threads, band_blocks)
   const int first_term =
       (static_cast<int>(blockIdx.x) / tile.filter_parts * tile.term_roles + role / filter_roles) *
       Groups * 8;
-  T* const stages = &shared<T>();
-  auto* const words = reinterpret_cast<std::uint32_t*>(stages + band_stages * stage_size);
+  auto& control = shared<BandControl>();
+  T* const stages = reinterpret_cast<T*>(&control + 1);
+  T* const copied = stages + band_stages * stage_size;
+  auto* const words = reinterpret_cast<std::uint32_t*>(copied + copied_elements(p.g, tile));
 
   // Each term's word of its first pixel. Terms that do not exist read the last one.
   int base[Groups];
@@ -282,44 +394,59 @@ __global__ void __launch_bounds__(band_threads, band_blocks)
   }
 
   float sums[role_operands][Groups][4] = {};
+  constexpr int places = band_stages + 1;
+  std::int64_t task = tile.tasks * std::int64_t{blockIdx.y} / gridDim.y;
+  if (threadIdx.x == 0) {
+    control.cursor.task = task;
+    control.cursor.end = tile.tasks * (std::int64_t{blockIdx.y} + 1) / gridDim.y;
+    control.cursor.lone = false;
+    control.cursor.open(p, tile);
+    for (int i = 0; i < band_stages; ++i) control.stages[i] = control.cursor.take(p, tile, chunk);
+  }
+  __syncthreads();
   const std::int64_t end = tile.tasks * (std::int64_t{blockIdx.y} + 1) / gridDim.y;
-  BandCursor<T, Filters> ahead{};
-  ahead.task = tile.tasks * std::int64_t{blockIdx.y} / gridDim.y;
-  ahead.open(p, tile);
-  BandCursor<T, Filters> at = ahead;
-  const auto copy_ahead = [&](int stage) {
-    if (ahead.task < end) {
-      copy_results<T, Filters, Order>(p, tile, ahead, first_filter, stages + stage * stage_size);
-      ahead.advance(p, tile);
+  if (tile.copies_x && task < end) copy_image(p, tile, task, copied);
+  const auto copy_stage = [&](int place, int stage) {
+    const BandStage next = control.stages[place];
+    if (next.columns > 0) {
+      copy_results<T, Filters, Order>(p, tile, next, first_filter, stages + stage * stage_size);
     }
     ptx::async_commit();
   };
 #pragma unroll
-  for (int stage = 0; stage < band_stages - 1; ++stage) copy_ahead(stage);
+  for (int i = 0; i < band_stages - 1; ++i) copy_stage(i, i);
 
   int stage = 0;
-  while (at.task < end) {
-    if (at.starts_band()) {
-      __syncthreads();  // the words of the last band have been read
-      stage_words(p, tile, words, at.n,
-                  at.o * static_cast<int>(rows.stride) - static_cast<int>(rows.padding),
-                  at.v * stride - static_cast<int>(columns.padding));
+  int place = 0;
+  while (true) {
+    const BandStage now = control.stages[place];
+    if (now.columns == 0) break;
+    if (now.waits) {
+      ptx::async_wait<0>();
+    } else {
+      ptx::async_wait<band_stages - 2>();
     }
-    ptx::async_wait<band_stages - 2>();
     __syncthreads();
-    copy_ahead(stage == 0 ? band_stages - 1 : stage - 1);
-    const int valid = smaller(static_cast<int>(columns.out) - at.v - at.chunk, chunk);
-    const bool has_second = at.o + at.row + tile.pair_rows < static_cast<int>(rows.out);
-    const auto start = static_cast<unsigned>(
-        reinterpret_cast<std::uintptr_t>(p.dy) / 2 + at.n * p.dy_strides[0] +
-        first_filter * p.dy_strides[1] + (at.o + at.row) * p.dy_strides[3] + at.v + at.chunk);
-    for (int column = share * band_piece; column < valid; column += shares * band_piece) {
+    if (now.starts_band) {
+      stage_words(p, tile, task, copied, words);
+      __syncthreads();
+      ++task;
+      if (tile.copies_x && task < end) copy_image(p, tile, task, copied);
+    }
+    // The stage before was read before the barrier.
+    copy_stage((place + band_stages - 1) % places, stage == 0 ? band_stages - 1 : stage - 1);
+    if (threadIdx.x == 0) {
+      control.stages[(place + band_stages) % places] = control.cursor.take(p, tile, chunk);
+    }
+    const auto start = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(p.dy) / 2 + now.at +
+                                             first_filter * p.dy_strides[1]);
+    const std::uint32_t* const first_word = words + now.words;
+#pragma unroll 1
+    for (int column = share * band_piece; column < now.columns; column += shares * band_piece) {
       std::uint32_t a[2][role_operands][4];
       load_results<T, Filters, Order>(a, p, tile, stages + stage * stage_size, own_filter, column,
                                       start);
-      const std::uint32_t* const from = words +
-                                        at.row * static_cast<int>(rows.stride) * tile.pitch +
-                                        (at.chunk + column) * stride;
+      const std::uint32_t* const from = first_word + column * stride;
       const auto multiply = [&]<bool Edge>() {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
@@ -328,7 +455,7 @@ __global__ void __launch_bounds__(band_threads, band_blocks)
           std::uint32_t mask[2];
 #pragma unroll
           for (int k = 0; k < 2; ++k) {
-            mask[k] = column + 4 * t + 2 * i + k >= valid ? 0 : has_second ? ~0U : 0xffffU;
+            mask[k] = column + 4 * t + 2 * i + k >= now.columns ? 0 : now.second ? ~0U : 0xffffU;
           }
 #pragma unroll
           for (int j = 0; j < Groups; ++j) {
@@ -345,14 +472,14 @@ __global__ void __launch_bounds__(band_threads, band_blocks)
           }
         }
       };
-      if (has_second && column + band_piece <= valid) {
+      if (now.second && column + band_piece <= now.columns) {
         multiply.template operator()<false>();
       } else {
         multiply.template operator()<true>();
       }
     }
-    at.advance(p, tile);
     stage = stage == band_stages - 1 ? 0 : stage + 1;
+    place = place == places - 1 ? 0 : place + 1;
   }
   ptx::async_wait<0>();
 
@@ -408,8 +535,8 @@ __global__ void __launch_bounds__(block_threads)
 constexpr int few_band_groups = 4;    // of eight terms per warp
 constexpr int many_band_groups = 10;  // as many as registers hold
 constexpr std::int64_t most_band_terms = 512;
-constexpr std::int64_t most_band_extent = 1 << 12;  // of windows and strides: prevents overflow
-constexpr std::int64_t most_word_bytes = 52 << 10;  // two blocks fit in an SM
+constexpr std::int64_t most_band_extent = 1 << 12;   // of windows and strides: prevents overflow
+constexpr std::int64_t most_image_bytes = 51 << 10;  // two blocks fit in an SM
 
 int filters_of_block(const ConvGeometry& g) { return g.filters > role_filters ? 64 : 32; }
 
@@ -417,46 +544,63 @@ int groups_of_warp(const ConvGeometry& g) {
   return g.channels * g.taps() <= 8 * few_band_groups ? few_band_groups : many_band_groups;
 }
 
-std::int64_t word_bytes(const ConvGeometry& g, const RowBands& tile) {
-  return 4 * g.channels * tile.plane;
+/// Returns the shared memory of a band's rows of x.
+std::int64_t image_bytes(const ConvGeometry& g, const RowBands& tile) {
+  return 4 * g.channels * tile.plane + 2 * copied_elements(g, tile);
 }
 
-RowBands row_bands(const ConvGeometry& g) {
+/// Returns the bands of a layer; lines of x have `line_channels` channels.
+RowBands row_bands(const ConvGeometry& g, std::int64_t line_channels) {
   const ConvAxis& down = g.axis[1];
   const ConvAxis& across = g.axis[2];
   const std::int64_t out_rows = larger(down.out, std::int64_t{1});
   const std::int64_t out_columns = larger(across.out, std::int64_t{1});
   const std::int64_t chunk = chunk_of(filters_of_block(g));
-  const std::int64_t terms = g.channels * g.taps();
   RowBands tile{};
-  const std::int64_t parts = ceil_div(terms, std::int64_t{8} * groups_of_warp(g));
+  const std::int64_t parts = ceil_div(g.channels * g.taps(), std::int64_t{8} * groups_of_warp(g));
   tile.term_roles = parts <= 2 ? static_cast<int>(parts) : 4;
   tile.term_parts = static_cast<int>(ceil_div(parts, std::int64_t{tile.term_roles}));
   tile.filter_parts = static_cast<int>(
       ceil_div(larger(g.filters, std::int64_t{1}), std::int64_t{filters_of_block(g)}));
   tile.pair_rows = out_rows > 2 ? 2 : 1;
-  tile.strips = 1;
-  while (true) {
+  tile.apart = tile.pair_rows * static_cast<int>(down.stride);
+  tile.height =
+      static_cast<int>((tile.pair_rows - 1) * down.stride + (down.kernel - 1) * down.dilation + 1);
+  tile.line_channels = static_cast<int>(line_channels);
+  for (tile.strips = 1;; ++tile.strips) {
     const std::int64_t even = ceil_div(out_columns, tile.strips);
-    const std::int64_t width =
-        tile.strips == 1 ? round_up(even, std::int64_t{band_piece}) : round_up(even, chunk);
-    tile.columns = static_cast<int>(width);
-    tile.height = static_cast<int>((tile.pair_rows - 1) * down.stride +
-                                   (down.kernel - 1) * down.dilation + 1);
-    tile.width =
-        static_cast<int>((width - 1) * across.stride + (across.kernel - 1) * across.dilation + 1);
+    tile.columns =
+        static_cast<int>(round_up(even, tile.strips == 1 ? std::int64_t{band_piece} : chunk));
+    tile.width = static_cast<int>((tile.columns - 1) * across.stride +
+                                  (across.kernel - 1) * across.dilation + 1);
     // The words of eight adjacent terms are in different banks.
     const auto pitch = [](std::int64_t words, std::int64_t residue) {
       return static_cast<int>(words + (residue % 8 + 8 - words % 8) % 8);
     };
     tile.pitch = pitch(tile.width, across.kernel);
     tile.plane = pitch(std::int64_t{tile.height} * tile.pitch, across.kernel * down.kernel);
-    if (word_bytes(g, tile) <= most_word_bytes || width <= chunk) break;
-    ++tile.strips;
+    tile.line_pitch = static_cast<int>(round_up(tile.width * line_channels, std::int64_t{8}) + 8);
+    if (image_bytes(g, tile) <= most_image_bytes || tile.columns <= chunk) break;
   }
   tile.strips = ceil_div(out_columns, std::int64_t{tile.columns});
   tile.bands = ceil_div(out_rows, std::int64_t{2} * tile.pair_rows);
   tile.tasks = across.out == 0 || down.out == 0 ? 0 : g.images * tile.bands * tile.strips;
+  return tile;
+}
+
+/// Returns the bands of a call, and whether they are copied 16 bytes at a time: a pointer rounded
+/// down to 16 bytes must not leave the tensor.
+RowBands row_bands(const ConvBackwardFilter::Args& args) {
+  const ConvGeometry& g = args.geometry;
+  const auto copies = [](const ConstTensorRef& tensor) {
+    bool forward = reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0;
+    for (int axis = 0; axis < 5; ++axis) forward = forward && tensor.strides[axis] >= 0;
+    return forward;
+  };
+  const bool all = g.channels > 1 && args.x.strides[1] == 1 && args.x.strides[4] == g.channels;
+  RowBands tile = row_bands(g, all ? g.channels : 1);
+  tile.copies_x = copies(args.x) && (all || args.x.strides[4] == 1);
+  tile.copies_dy = copies(args.dy);
   return tile;
 }
 
@@ -470,12 +614,8 @@ BandGrid band_grid(const RowBands& tile) {
                             larger(tile.tasks, std::int64_t{1}))};
 }
 
-/// Returns whether lines of dy can be copied 16 bytes at a time, and their order.
-struct ResultLines {
-  ResultOrder order;
-  bool copied;
-};
-ResultLines result_lines(const ConvBackwardFilter::Args& args) {
+/// Returns the order of dy in memory; clears tile.copies_dy if its lines cannot be copied.
+ResultOrder order_of(const ConvBackwardFilter::Args& args, RowBands& tile) {
   const auto multiples = [&](int along, std::int64_t unit) {
     bool all = true;
     for (const int axis : {0, 1, 3, 4}) {
@@ -483,19 +623,16 @@ ResultLines result_lines(const ConvBackwardFilter::Args& args) {
     }
     return all;
   };
-  const bool aligned = reinterpret_cast<std::uintptr_t>(args.dy.data) % 16 == 0;
-  if (aligned && args.dy.strides[1] == 1 && args.geometry.filters > 1 && multiples(1, 8)) {
-    return {ResultOrder::filters, true};
+  if (tile.copies_dy && args.dy.strides[1] == 1 && args.geometry.filters > 1 && multiples(1, 8)) {
+    return ResultOrder::filters;
   }
-  // A pointer rounded down to 16 bytes must not leave the tensor.
-  bool forward = args.dy.strides[4] == 1;
-  for (const int axis : {0, 1, 3}) forward = forward && args.dy.strides[axis] >= 0;
-  if (!aligned || !forward) return {ResultOrder::quads, false};
-  return {multiples(4, 4) ? ResultOrder::quads : ResultOrder::columns, true};
+  tile.copies_dy = tile.copies_dy && args.dy.strides[4] == 1;
+  return !tile.copies_dy || multiples(4, 4) ? ResultOrder::quads : ResultOrder::columns;
 }
 
 std::int64_t band_bytes(const ConvGeometry& g, const RowBands& tile, ResultOrder order) {
-  return std::int64_t{band_stages} * stage_bytes(filters_of_block(g), order) + word_bytes(g, tile);
+  return static_cast<std::int64_t>(sizeof(BandControl)) +
+         std::int64_t{band_stages} * stage_bytes(filters_of_block(g), order) + image_bytes(g, tile);
 }
 
 Support supports_bands(const ConvBackwardFilter::Args& args, const Context& context) {
@@ -515,7 +652,7 @@ Support supports_bands(const ConvBackwardFilter::Args& args, const Context& cont
       return unsupported("windows and strides of up to 4096");
     }
   }
-  if (band_bytes(g, row_bands(g), ResultOrder::columns) >
+  if (band_bytes(g, row_bands(args), ResultOrder::columns) >
       static_cast<std::int64_t>(context.info().shared_per_block)) {
     return unsupported("the rows of x that a band reads must fit in shared memory");
   }
@@ -524,7 +661,7 @@ Support supports_bands(const ConvBackwardFilter::Args& args, const Context& cont
 
 Work work_of_bands(const ConvBackwardFilter::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
-  const RowBands tile = row_bands(g);
+  const RowBands tile = row_bands(args);
   const BandGrid grid = band_grid(tile);
   const std::int64_t filters = filters_of_block(g);
   const std::int64_t chunk = chunk_of(filters_of_block(g));
@@ -552,18 +689,16 @@ Work work_of_bands(const ConvBackwardFilter::Args& args, const Context&) {
 
 void run_bands(const ConvBackwardFilter::Args& args, Context& context) {
   const ConvGeometry& g = args.geometry;
-  RowBands tile = row_bands(g);
+  RowBands tile = row_bands(args);
   const BandGrid grid = band_grid(tile);
-  const ResultLines lines = result_lines(args);
-  tile.copied = lines.copied;
+  const ResultOrder order = order_of(args, tile);
   visit<f16, bf16>(args.dw.dtype, [&]<class T>() {
     const FilterGradient<T> p = in_slices<T>(args, context, grid.slices);
-    const LaunchShape shape{
-        .grid = {grid.parts, grid.slices},
-        .block = band_threads,
-        .shared_bytes = static_cast<std::size_t>(band_bytes(g, tile, lines.order))};
+    const LaunchShape shape{.grid = {grid.parts, grid.slices},
+                            .block = band_threads,
+                            .shared_bytes = static_cast<std::size_t>(band_bytes(g, tile, order))};
     const auto in_order = [&]<int Filters, int Groups, ResultOrder Order>() {
-      if (lines.order != Order) return;
+      if (order != Order) return;
       launch(context, shape, conv_backward_filter_first_layer_bands<T, Filters, Groups, Order>, p,
              tile);
     };
