@@ -126,6 +126,12 @@ struct BandCursor {
   }
 };
 
+/// Returns the number of elements before `from` in the same 16 bytes.
+template <class T>
+__device__ __forceinline__ int elements_before(const T* from) {
+  return static_cast<int>(reinterpret_cast<std::uintptr_t>(from) % 16 / sizeof(T));
+}
+
 /// Copies the lines of a stage, from filter `first_filter` on; elements that do not exist are zero.
 /// A line that is copied 16 bytes at a time starts where its first 16 bytes in global memory do.
 template <class T, int Filters, ResultOrder Order>
@@ -151,22 +157,39 @@ __device__ __forceinline__ void copy_results(const FilterGradient<T>& p, const R
     }
     return;
   }
+  // A thread copies the same 16 bytes of every lines_at_once-th line.
   constexpr bool by_pixel = Order == ResultOrder::filters;
-  constexpr int units = by_pixel ? Filters / 8 : chunk / 8 + 1;
-#pragma unroll 1
-  for (int i = static_cast<int>(threadIdx.x); i < lines * units; i += band_threads) {
-    const int line = i / units;
-    const int unit = i - line * units;
-    const int half = line / (lines / 2);
-    const int index = line - half * (lines / 2);  // of the filter, or of the column
-    const T* from = first + half * second + index * p.dy_strides[by_pixel ? 4 : 1];
-    int valid = 0;
-    if ((half == 0 || stage.second) && index < (by_pixel ? stage.columns : filters)) {
-      const auto before = static_cast<int>(reinterpret_cast<std::uintptr_t>(from) % 16) / 2;
-      from += unit * 8 - before;
-      valid = clamped((by_pixel ? filters : stage.columns + before) - unit * 8, 0, 8);
+  constexpr int half_lines = lines / 2;
+  constexpr int units = (by_pixel ? Filters : chunk) / 8;
+  constexpr int lines_at_once = band_threads / units;
+  static_assert(half_lines % lines_at_once == 0);
+  const std::int64_t step = p.dy_strides[by_pixel ? 4 : 1];
+  const int elements = by_pixel ? filters : stage.columns;
+  const int existing = by_pixel ? stage.columns : filters;
+  const bool has_second = stage.second;
+  const auto copy = [&](const T* from, int half, int line, int unit) {
+    const int before = by_pixel ? 0 : elements_before(from);
+    const bool exists = line < existing && (half == 0 || has_second);
+    const int valid = exists ? clamped(elements + before - unit * 8, 0, 8) : 0;
+    ptx::async_copy<16>(to + (half * half_lines + line) * pitch + unit * 8,
+                        valid > 0 ? from + (unit * 8 - before) : p.dy, 2 * valid);
+  };
+  const auto thread = static_cast<int>(threadIdx.x);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const T* from = first + half * second + thread / units * step;
+#pragma unroll
+    for (int line = 0; line < half_lines; line += lines_at_once) {
+      copy(from, half, line + thread / units, thread % units);
+      from += lines_at_once * step;
     }
-    ptx::async_copy<16>(to + line * pitch + unit * 8, valid > 0 ? from : p.dy, 2 * valid);
+  }
+  if constexpr (!by_pixel) {  // the last 16 bytes of lines that do not start at 16 bytes
+    if (thread < lines) {
+      const int half = thread / half_lines;
+      const int line = thread % half_lines;
+      copy(first + half * second + line * step, half, line, units);
+    }
   }
 }
 
@@ -197,10 +220,6 @@ __device__ __forceinline__ const T* line_of_x(const FilterGradient<T>& p, const 
                                               int c, int row) {
   return p.x + image.n * p.x_strides[0] + c * p.x_strides[1] + (image.h0 + row) * p.x_strides[3] +
          image.low * p.x_strides[4];
-}
-template <class T>
-__device__ __forceinline__ int elements_before(const T* from) {
-  return static_cast<int>(reinterpret_cast<std::uintptr_t>(from) % 16 / sizeof(T));
 }
 
 /// Copies a band's rows of x, as many as exist. A warp copies a line at a time.
