@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv_backward_filter / first layer bands
+// conv_backward_filter / first layer bands tensor cores
 //
 // Idea     A block owns bands of rows of y and keeps dw, or 64 filters of it, in the registers of
 //          mma.sync over all its bands. Pixels are the k axis, and a pair of k is one column of two
@@ -373,8 +373,8 @@ RUNG_HD constexpr std::int64_t copied_elements(const ConvGeometry& g, const RowB
 
 template <class T, int Filters, int Groups, ResultOrder Order>
 __global__ void __launch_bounds__(band_threads, band_blocks)
-    conv_backward_filter_first_layer_bands(const __grid_constant__ FilterGradient<T> p,
-                                           const __grid_constant__ RowBands tile) {
+    conv_backward_filter_first_layer_bands_mma(const __grid_constant__ FilterGradient<T> p,
+                                               const __grid_constant__ RowBands tile) {
   constexpr int filter_roles = Filters / role_filters;
   constexpr int chunk = chunk_of(Filters);
   constexpr int stage_size = stage_bytes(Filters, Order) / 2;
@@ -545,7 +545,7 @@ __global__ void __launch_bounds__(band_threads, band_blocks)
 
 template <class T>
 __global__ void __launch_bounds__(block_threads)
-    conv_backward_filter_first_layer_bands_add_slices(FilterGradient<T> p, std::int64_t count) {
+    conv_backward_filter_first_layer_bands_mma_add_slices(FilterGradient<T> p, std::int64_t count) {
   add_slices<T, false>(p, count);
 }
 
@@ -718,8 +718,8 @@ void run_bands(const ConvBackwardFilter::Args& args, Context& context) {
                             .shared_bytes = static_cast<std::size_t>(band_bytes(g, tile, order))};
     const auto in_order = [&]<int Filters, int Groups, ResultOrder Order>() {
       if (order != Order) return;
-      launch(context, shape, conv_backward_filter_first_layer_bands<T, Filters, Groups, Order>, p,
-             tile);
+      launch(context, shape, conv_backward_filter_first_layer_bands_mma<T, Filters, Groups, Order>,
+             p, tile);
     };
     const auto start = [&]<int Filters, int Groups>() {
       in_order.template operator()<Filters, Groups, ResultOrder::columns>();
@@ -734,12 +734,12 @@ void run_bands(const ConvBackwardFilter::Args& args, Context& context) {
       few ? start.template operator()<64, few_band_groups>()
           : start.template operator()<64, many_band_groups>();
     }
-    launch(context, sum_grid(p), conv_backward_filter_first_layer_bands_add_slices<T>, p,
+    launch(context, sum_grid(p), conv_backward_filter_first_layer_bands_mma_add_slices<T>, p,
            args.dw.size());
   });
 }
 
-const Rung<ConvBackwardFilter> self{{.name = "first_layer_bands",
+const Rung<ConvBackwardFilter> self{{.name = "first_layer_bands_tensor_cores",
                                      .after = "first_layer_tensor_cores",
                                      .backend = device_backend,
                                      .supports = supports_bands,
