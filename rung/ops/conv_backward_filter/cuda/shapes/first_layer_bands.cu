@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv_backward_filter / first layer bands
+//
+// Idea     A block computes up to 32 filters of a layer of one to four channels from tiles of
+//          several rows of y. A warp has a role, the taps of one channel (all nine, or one row of
+//          five or seven) for eight filters, and sums them in registers over all tiles; its lanes
+//          take runs of four adjacent pixels, numbered through all rows of the tile.
+// Changes  Against first_layer: tiles of several rows, so that a row of x is staged once for
+//          several rows of y, and lanes are not idle at the end of each row; twice as many filters
+//          per block; copies of whole lines without a test per element; a run that ends beyond the
+//          row does not split its warp.
+// Cost     With 3 x 3 taps, a lane issues eight wide loads of dy and six of x (nine with stride 2)
+//          for 288 multiply-adds. With stride 2, shared memory holds the even columns of x, then
+//          the odd ones.
+// Limits   f32; 3 x 3, 5 x 5 and 7 x 7 taps without dilation, columns of stride 1 or 2, up to 4
+//          channels, one group.
+#include "rung/device/collectives.hpp"
+#include "rung/device/ptx/async_copy.hpp"
+#include "rung/ops/conv_backward_filter/cuda/detail/slices.hpp"
+
+namespace rung {
+namespace {
+
+using namespace conv_cuda;
+
+constexpr int run_pixels = 4;          // adjacent pixels of a lane
+constexpr int warp_filters_f32 = 8;    // filters per warp
+constexpr int most_tile_filters = 32;  // per block
+constexpr int most_tile_rows = 8;
+constexpr std::int64_t most_row_stride = 1 << 10;  // prevents overflow
+
+/// Tile of pixels, its stages of dy ([filter][row][column]) and of x ([channel][row][phase][column]
+/// with a line of `pitch` columns; phase i has columns i, i + stride, ...), and the roles of warps.
+struct RunTile {
+  int rows, runs;     // of y
+  int height, pitch;  // of x
+  int parts;          // of eight filters per block
+  int row_warps;      // groups of rows of taps per block
+  int shares;         // warps of the same role, which share the runs
+  int row_blocks;     // blocks that share the filter's rows of taps
+  int filter_blocks;
+  std::int64_t bands, strips, tasks, slices;
+  bool wide;  // runs of dy are aligned to 16 bytes
+};
+
+constexpr int tap_rows_of_warp(int taps) { return taps == 3 ? 3 : 1; }
+/// Warps per block, so that the sums fit in registers: 72 sums with 3 x 3 taps, else up to 56.
+constexpr int most_warps(int taps) { return taps == 3 ? 16 : 21; }
+
+/// Copies `count` elements of a line, of which [low, high) exist; the rest are zero. A lane copies
+/// every 32nd element; its copies are `apart` elements from each other.
+__device__ __forceinline__ void copy_line(float* to, int apart, const float* from,
+                                          std::int64_t step, int low, int high, int count) {
+  constexpr int at_once = 4;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  from += lane * step;
+  int column = lane;
+  if (step == 1 && low <= 0 && high >= count) {
+#pragma unroll 1
+    for (; column + 32 * (at_once - 1) < count; column += 32 * at_once) {
+#pragma unroll
+      for (int u = 0; u < at_once; ++u) ptx::async_copy<4>(to + u * apart, from + u * 32);
+      to += at_once * apart;
+      from += at_once * 32;
+    }
+  }
+#pragma unroll 1
+  for (; column < count; column += 32) {
+    if (column >= low && column < high) {
+      ptx::async_copy<4>(to, from);
+    } else {
+      *to = 0.0F;
+    }
+    to += apart;
+    from += 32 * step;
+  }
+}
+
+/// Copies a tile of dy and x.
+template <int Taps, int Stride>
+__device__ __forceinline__ void copy_tile(const FilterGradient<float>& p, const RunTile& tile,
+                                          std::int64_t task, std::int64_t first_filter,
+                                          int first_tap, float* to) {
+  std::int64_t n = task;
+  const auto v = static_cast<int>(take_axis(n, tile.strips)) * tile.runs * run_pixels;
+  const auto o = static_cast<int>(take_axis(n, tile.bands)) * tile.rows;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const int warps = static_cast<int>(blockDim.x) / 32;
+  const int columns = tile.runs * run_pixels;
+  const int filters = tile.parts * warp_filters_f32;
+  const auto existing =
+      static_cast<int>(smaller(p.g.filters - first_filter, std::int64_t{filters}));
+  const int valid = smaller(static_cast<int>(p.g.axis[2].out) - v, columns);
+  const float* const results =
+      p.dy + n * p.dy_strides[0] + first_filter * p.dy_strides[1] + v * p.dy_strides[4];
+#pragma unroll 1
+  for (int row = 0; row < tile.rows; ++row) {
+    const bool has_row = o + row < static_cast<int>(p.g.axis[1].out);
+    const float* const line = results + (o + row) * p.dy_strides[3];
+#pragma unroll 1
+    for (int filter = warp; filter < filters; filter += warps) {
+      const float* const from = line + filter * p.dy_strides[1];
+      float* const at = to + (filter * tile.rows + row) * columns;
+      const int high = has_row && filter < existing ? valid : 0;
+      if (tile.wide && high == columns) {
+        if (lane < tile.runs) {
+          ptx::async_copy<16>(at + lane * run_pixels, from + lane * run_pixels);
+        }
+      } else {
+        copy_line(at + lane, 32, from, p.dy_strides[4], 0, high, columns);
+      }
+    }
+  }
+  to += filters * tile.rows * columns;
+  const int h0 =
+      o * static_cast<int>(p.g.axis[1].stride) - static_cast<int>(p.g.axis[1].padding) + first_tap;
+  const int v0 = v * Stride - static_cast<int>(p.g.axis[2].padding);
+  const int high = static_cast<int>(p.g.axis[2].in) - v0;
+  const int count = Stride * tile.pitch;
+  // Warps begin with the last one, since the first ones may have copied more of dy.
+  const int lines = static_cast<int>(p.g.channels) * tile.height;
+#pragma unroll 1
+  for (int line = warps - 1 - warp; line < lines; line += warps) {
+    const int c = line / tile.height;
+    const int h = h0 + line - c * tile.height;
+    const bool has_row = h >= 0 && h < static_cast<int>(p.g.axis[1].in);
+    const float* const from =
+        p.x + n * p.x_strides[0] + c * p.x_strides[1] + h * p.x_strides[3] + v0 * p.x_strides[4];
+    copy_line(to + line * count + lane % Stride * tile.pitch + lane / Stride, 32 / Stride, from,
+              p.x_strides[4], -v0, has_row ? high : -v0, count);
+  }
+}
+
+template <int Taps, int Stride>
+__global__ void __launch_bounds__(most_warps(Taps) * 32, 1)
+    conv_backward_filter_first_layer_bands(const __grid_constant__ FilterGradient<float> p,
+                                           const __grid_constant__ RunTile tile) {
+  constexpr int tap_rows = tap_rows_of_warp(Taps);
+  const ConvAxis& rows = p.g.axis[1];
+  const ConvAxis& columns = p.g.axis[2];
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const auto channels = static_cast<int>(p.g.channels);
+  int role = static_cast<int>(threadIdx.x) / 32;
+  const int part = role % tile.parts;
+  role /= tile.parts;
+  const int channel = role % channels;
+  role /= channels;
+  const int own_rows = role % tile.row_warps * tap_rows;
+  const int share = role / tile.row_warps;
+  const int first_tap = static_cast<int>(blockIdx.x) % tile.row_blocks * tile.row_warps * tap_rows;
+  const bool has_taps = first_tap + own_rows < Taps;
+  const std::int64_t first_filter =
+      std::int64_t{blockIdx.x} / tile.row_blocks * tile.parts * warp_filters_f32;
+  const int pixels = tile.rows * tile.runs * run_pixels;
+  const int of_results = tile.parts * warp_filters_f32 * pixels;
+  const int of_image = channels * tile.height * Stride * tile.pitch;
+  float* const tiles = &shared<float>();
+
+  float sums[tap_rows][Taps][warp_filters_f32] = {};
+  const std::int64_t begin = tile.tasks * std::int64_t{blockIdx.y} / gridDim.y;
+  const std::int64_t end = tile.tasks * (std::int64_t{blockIdx.y} + 1) / gridDim.y;
+  if (begin < end) {
+    copy_tile<Taps, Stride>(p, tile, begin, first_filter, first_tap,
+                            tiles + begin % 2 * (of_results + of_image));
+  }
+  ptx::async_commit();
+  for (std::int64_t task = begin; task < end; ++task) {
+    if (task + 1 < end) {
+      copy_tile<Taps, Stride>(p, tile, task + 1, first_filter, first_tap,
+                              tiles + (task + 1) % 2 * (of_results + of_image));
+    }
+    ptx::async_commit();
+    ptx::async_wait<1>();
+    __syncthreads();
+    std::int64_t rest = task;
+    const auto v = static_cast<int>(take_axis(rest, tile.strips)) * tile.runs * run_pixels;
+    const auto o = static_cast<int>(take_axis(rest, tile.bands)) * tile.rows;
+    const int existing_rows = smaller(static_cast<int>(rows.out) - o, tile.rows);
+    const float* const results =
+        tiles + task % 2 * (of_results + of_image) + part * warp_filters_f32 * pixels;
+    const float* const image = tiles + task % 2 * (of_results + of_image) + of_results +
+                               (channel * tile.height + own_rows) * Stride * tile.pitch;
+    const int runs = has_taps ? existing_rows * tile.runs : 0;
+#pragma unroll 1
+    for (int first = share * 32; first < runs; first += tile.shares * 32) {
+      const int index = smaller(first + lane, runs - 1);
+      const int row = index / tile.runs;
+      const int column = (index - row * tile.runs) * run_pixels;
+      // Pixels that do not exist are left out, not multiplied by zero: x may be infinite there.
+      const int valid = first + lane < runs ? static_cast<int>(columns.out) - v - column : 0;
+      const float* const from =
+          image + row * static_cast<int>(rows.stride) * Stride * tile.pitch + column;
+      const float* const own = results + index * run_pixels;
+      const auto multiply = [&]<bool All>() {
+#pragma unroll
+        for (int a = 0; a < tap_rows; ++a) {
+          constexpr int width = round_up(ceil_div(Taps, Stride) - 1 + run_pixels, 4);
+          Pack<float, width> window[Stride];
+#pragma unroll
+          for (int phase = 0; phase < Stride; ++phase) {
+            window[phase] = load_wide<width>(from + (a * Stride + phase) * tile.pitch);
+          }
+#pragma unroll
+          for (int f = 0; f < warp_filters_f32; ++f) {
+            const Pack<float, run_pixels> result = load_wide<run_pixels>(own + f * pixels);
+#pragma unroll
+            for (int i = 0; i < run_pixels; ++i) {
+              if (!All && i >= valid) continue;
+#pragma unroll
+              for (int b = 0; b < Taps; ++b) {
+                sums[a][b][f] += result[i] * window[b % Stride][i + b / Stride];
+              }
+            }
+          }
+        }
+      };
+      if (__all_sync(~0U, valid >= run_pixels) != 0) {
+        multiply.template operator()<true>();
+      } else {
+        multiply.template operator()<false>();
+      }
+    }
+    __syncthreads();
+  }
+  ptx::async_wait<0>();
+  if (!has_taps) return;
+
+#pragma unroll
+  for (int a = 0; a < tap_rows; ++a) {
+#pragma unroll
+    for (int b = 0; b < Taps; ++b) {
+#pragma unroll
+      for (int f = 0; f < warp_filters_f32; ++f) {
+        const float sum =
+            warp_reduce(sums[a][b][f], [](float one, float two) { return one + two; });
+        const std::int64_t filter = first_filter + part * warp_filters_f32 + f;
+        if (lane == 0 && filter < p.g.filters) {
+          p.sums[((std::int64_t{blockIdx.y} * tile.shares + share) * p.g.filters + filter) *
+                     p.terms +
+                 (channel * Taps + first_tap + own_rows + a) * Taps + b] = sum;
+        }
+      }
+    }
+  }
+}
+
+__global__ void __launch_bounds__(block_threads)
+    conv_backward_filter_first_layer_bands_add_slices(FilterGradient<float> p, std::int64_t count) {
+  add_slices<float, false>(p, count);
+}
+
+// --- on the host ---------------------------------------------------------------------------------
+
+constexpr std::int64_t one_for_each = two_for_each / 2;
+
+/// Returns the shared memory: two tiles.
+std::int64_t tile_bytes(const ConvGeometry& g, const RunTile& tile) {
+  return 8 * (std::int64_t{tile.parts} * warp_filters_f32 * tile.rows * tile.runs * run_pixels +
+              g.channels * tile.height * g.axis[2].stride * tile.pitch);
+}
+
+/// Returns the instructions of a block's warps per tile, over 32: multiply-adds and copies.
+std::int64_t tile_steps(const ConvGeometry& g, const RunTile& tile) {
+  const std::int64_t taps = g.axis[2].kernel;
+  const std::int64_t warps = g.channels * tile.parts * tile.row_warps * tile.shares;
+  const std::int64_t turns =
+      ceil_div(std::int64_t{tile.rows} * tile.runs, std::int64_t{32} * tile.shares);
+  return warps * turns * tap_rows_of_warp(static_cast<int>(taps)) * taps +
+         tile_bytes(g, tile) / (8 * 32) / 8;
+}
+
+/// Returns the tile of a layer whose number of rows takes the fewest instructions of those that fit
+/// in shared memory; rows is 0 if none does.
+RunTile run_tile(const ConvGeometry& g, std::int64_t shared_bytes) {
+  const ConvAxis& down = g.axis[1];
+  const ConvAxis& across = g.axis[2];
+  const auto taps = static_cast<int>(across.kernel);
+  const int tap_rows = tap_rows_of_warp(taps);
+  RunTile tile{};
+  const std::int64_t runs = ceil_div(larger(across.out, std::int64_t{1}), std::int64_t{run_pixels});
+  tile.runs = static_cast<int>(ceil_div(runs, ceil_div(runs, std::int64_t{32})));
+  tile.strips = ceil_div(runs, std::int64_t{tile.runs});
+  tile.pitch =
+      static_cast<int>(run_pixels * tile.runs +
+                       round_up(ceil_div(across.kernel, across.stride) - 1, std::int64_t{4}));
+  const auto groups = static_cast<int>(down.kernel) / tap_rows;
+  const int warps = most_warps(taps) / static_cast<int>(g.channels);
+  tile.row_blocks = ceil_div(groups, smaller(groups, warps));
+  tile.row_warps = ceil_div(groups, tile.row_blocks);
+  tile.parts = static_cast<int>(
+      clamped(ceil_div(g.filters, std::int64_t{warp_filters_f32}), std::int64_t{1},
+              smaller<std::int64_t>(most_tile_filters / warp_filters_f32, warps / tile.row_warps)));
+  tile.shares = warps / (tile.row_warps * tile.parts);
+  tile.filter_blocks = static_cast<int>(
+      ceil_div(larger(g.filters, std::int64_t{1}), std::int64_t{tile.parts} * warp_filters_f32));
+  const std::int64_t blocks = std::int64_t{tile.filter_blocks} * tile.row_blocks;
+  RunTile best{};
+  std::int64_t best_steps = 0;
+  for (int rows = 1; rows <= most_tile_rows && (rows == 1 || rows <= down.out); ++rows) {
+    tile.rows = rows;
+    tile.height = static_cast<int>((rows - 1) * down.stride + tile.row_warps * tap_rows);
+    if (tile_bytes(g, tile) > shared_bytes) break;
+    tile.bands = ceil_div(larger(down.out, std::int64_t{1}), std::int64_t{rows});
+    tile.tasks = down.out == 0 || across.out == 0 ? 0 : g.images * tile.bands * tile.strips;
+    tile.slices =
+        clamped(one_for_each / blocks, std::int64_t{1}, larger(tile.tasks, std::int64_t{1}));
+    const std::int64_t steps = ceil_div(tile.tasks, tile.slices) * tile_steps(g, tile);
+    if (rows > 1 && steps >= best_steps) continue;
+    best = tile;
+    best_steps = steps;
+  }
+  return best;
+}
+
+RunTile run_tile(const ConvBackwardFilter::Args& args, const Context& context) {
+  RunTile tile =
+      run_tile(args.geometry, static_cast<std::int64_t>(context.info().shared_per_block));
+  tile.wide = args.dy.strides[4] == 1 && reinterpret_cast<std::uintptr_t>(args.dy.data) % 16 == 0;
+  for (const int axis : {0, 1, 3}) {
+    tile.wide = tile.wide && (args.dy.shape[axis] == 1 || args.dy.strides[axis] % 4 == 0);
+  }
+  return tile;
+}
+
+Support supports_runs(const ConvBackwardFilter::Args& args, const Context& context) {
+  const ConvGeometry& g = args.geometry;
+  const ConvAxis& rows = g.axis[1];
+  const ConvAxis& columns = g.axis[2];
+  if (args.dw.dtype != DType::f32) return unsupported("f32");
+  if (!is_flat(g) || g.groups != 1) return unsupported("two dimensions and one group");
+  if (g.channels < 1 || g.channels > 4) return unsupported("1 to 4 channels");
+  if (rows.kernel != columns.kernel ||
+      (columns.kernel != 3 && columns.kernel != 5 && columns.kernel != 7)) {
+    return unsupported("3 x 3, 5 x 5 or 7 x 7 taps");
+  }
+  if (rows.dilation != 1 || columns.dilation != 1) return unsupported("no dilation");
+  if (columns.stride > 2 || rows.stride > most_row_stride) {
+    return unsupported("columns of stride 1 or 2, rows of up to 1024");
+  }
+  if (g.filters > (1 << 20)) return unsupported("up to 2^20 filters");
+  if (run_tile(args, context).rows == 0) {
+    return unsupported("the rows of x that a tile reads must fit in shared memory");
+  }
+  return supports_sliced(args, larger(g.filters, std::int64_t{1}));
+}
+
+Work work_of_runs(const ConvBackwardFilter::Args& args, const Context& context) {
+  const ConvGeometry& g = args.geometry;
+  const RunTile tile = run_tile(args, context);
+  const std::int64_t blocks = std::int64_t{tile.filter_blocks} * tile.row_blocks;
+  const std::int64_t tasks = ceil_div(tile.tasks, tile.slices);
+  return {.bytes = ConvBackwardFilter::cost(args).bytes +
+                   8 * static_cast<double>(tile.slices * tile.shares) *
+                       static_cast<double>(args.dw.size()),
+          .launches = 2,
+          .blocks = blocks * tile.slices,
+          .rounds = 2 * tasks,
+          .steps = tasks * tile_steps(g, tile)};
+}
+
+void run_runs(const ConvBackwardFilter::Args& args, Context& context) {
+  const ConvGeometry& g = args.geometry;
+  const RunTile tile = run_tile(args, context);
+  const FilterGradient<float> p = in_slices<float>(args, context, tile.slices * tile.shares);
+  const LaunchShape shape{
+      .grid = {std::int64_t{tile.filter_blocks} * tile.row_blocks, tile.slices},
+      .block = static_cast<int>(g.channels) * tile.parts * tile.row_warps * tile.shares * 32,
+      .shared_bytes = static_cast<std::size_t>(tile_bytes(g, tile))};
+  const auto with_taps = [&]<int Taps>() {
+    if (g.axis[2].kernel != Taps) return;
+    if (g.axis[2].stride == 1) {
+      launch(context, shape, conv_backward_filter_first_layer_bands<Taps, 1>, p, tile);
+    } else {
+      launch(context, shape, conv_backward_filter_first_layer_bands<Taps, 2>, p, tile);
+    }
+  };
+  with_taps.template operator()<3>();
+  with_taps.template operator()<5>();
+  with_taps.template operator()<7>();
+  launch(context, sum_grid(p), conv_backward_filter_first_layer_bands_add_slices, p,
+         args.dw.size());
+}
+
+const Rung<ConvBackwardFilter> self{{.name = "first_layer_bands",
+                                     .after = "first_layer",
+                                     .backend = device_backend,
+                                     .supports = supports_runs,
+                                     .work = work_of_runs,
+                                     .run = run_runs}};
+
+}  // namespace
+}  // namespace rung
