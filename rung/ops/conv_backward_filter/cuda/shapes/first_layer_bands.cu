@@ -291,7 +291,6 @@ RunTile run_tile(const ConvGeometry& g, std::int64_t shared_bytes) {
   tile.parts = static_cast<int>(
       clamped(ceil_div(g.filters, std::int64_t{warp_filters_f32}), std::int64_t{1},
               smaller<std::int64_t>(most_tile_filters / warp_filters_f32, warps / tile.row_warps)));
-  tile.shares = warps / (tile.row_warps * tile.parts);
   tile.filter_blocks = static_cast<int>(
       ceil_div(larger(g.filters, std::int64_t{1}), std::int64_t{tile.parts} * warp_filters_f32));
   const std::int64_t blocks = std::int64_t{tile.filter_blocks} * tile.row_blocks;
@@ -299,6 +298,7 @@ RunTile run_tile(const ConvGeometry& g, std::int64_t shared_bytes) {
   std::int64_t best_steps = 0;
   for (int rows = 1; rows <= most_tile_rows && (rows == 1 || rows <= down.out); ++rows) {
     tile.rows = rows;
+    tile.shares = smaller(warps / (tile.row_warps * tile.parts), ceil_div(rows * tile.runs, 32));
     tile.height = static_cast<int>((rows - 1) * down.stride + tile.row_warps * tap_rows);
     if (tile_bytes(g, tile) > shared_bytes) break;
     tile.bands = ceil_div(larger(down.out, std::int64_t{1}), std::int64_t{rows});

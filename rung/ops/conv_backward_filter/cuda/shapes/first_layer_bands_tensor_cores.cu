@@ -680,7 +680,8 @@ Support supports_bands(const ConvBackwardFilter::Args& args, const Context& cont
 
 Work work_of_bands(const ConvBackwardFilter::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
-  const RowBands tile = row_bands(args);
+  RowBands tile = row_bands(args);
+  order_of(args, tile);
   const BandGrid grid = band_grid(tile);
   const std::int64_t filters = filters_of_block(g);
   const std::int64_t chunk = chunk_of(filters_of_block(g));
@@ -701,9 +702,10 @@ Work work_of_bands(const ConvBackwardFilter::Args& args, const Context&) {
           .launches = 2,
           .blocks = grid.parts * grid.slices,
           .resident = band_blocks,
-          .rounds = bands * (batches + chunks),
-          // Instructions of a warp, over four: copies, pieces and words.
-          .steps = bands * (chunks * 32 + pieces * roles * (groups + 6) + words / 2)};
+          .rounds = bands * ((tile.copies_x ? 2 : batches) + chunks),
+          // Instructions of a block's warps, over 32: copies, pieces and words.
+          .steps = bands * (chunks * (tile.copies_dy ? 28 : 96) +
+                            pieces * roles * (groups + 6) / 2 + words / 2)};
 }
 
 void run_bands(const ConvBackwardFilter::Args& args, Context& context) {
