@@ -5,8 +5,8 @@
 //          memory-bound stencil. If channels are contiguous, a thread computes 16 bytes of them,
 //          which have the same taps: loads are wide and one index computation serves 4 or 8
 //          elements. Otherwise a thread computes four or eight pixels of a column, whose windows
-//          overlap. Filters of 3 x 3, 5 x 5 and 7 x 7 keep their weights in registers: a thread
-//          loads each row of x once and adds it to all pixels that use it.
+//          overlap. Filters of 3 x 3 and, with stride 2, 5 x 5 and 7 x 7 keep their weights in
+//          registers: a thread loads each row of x once and adds it to all pixels that use it.
 // Changes  Against every_call: a quarter or an eighth of the loads and the address arithmetic.
 //          Against implicit_gemm: no tiles with 15 of 16 rows empty.
 // Cost     kh kw loads per 16 bytes of y, from the L1 cache; x from memory once. In columns, with
@@ -236,7 +236,8 @@ __global__ void __launch_bounds__(threads)
 }
 
 /// Calls f.template operator()<Kernel, Stride>() if conv_depthwise_runs supports the layer; returns
-/// false otherwise.
+/// false otherwise. It has no kernels for 5 x 5 and 7 x 7 taps of stride 1, for which
+/// depthwise_walks is faster.
 template <class F>
 bool with_runs(const Conv::Args& args, F&& f) {
   const ConvAxis& rows = args.geometry.axis[1];
@@ -248,17 +249,16 @@ bool with_runs(const Conv::Args& args, F&& f) {
                        static_cast<double>(columns.in) * std::abs(double(args.x.strides[4]));
   if (columns.kernel != kernel || columns.stride != stride || rows.dilation != 1 ||
       columns.dilation != 1 || (kernel != 3 && kernel != 5 && kernel != 7) ||
-      (stride != 1 && stride != 2) ||
-      rows.padding > far || columns.padding > far || rows.in > far || columns.in > far ||
-      plane > 0x7fffffff) {
+      (stride != 2 && (stride != 1 || kernel != 3)) || rows.padding > far ||
+      columns.padding > far || rows.in > far || columns.in > far || plane > 0x7fffffff) {
     return false;
   }
   if (kernel == 3) {
     stride == 1 ? f.template operator()<3, 1>() : f.template operator()<3, 2>();
   } else if (kernel == 5) {
-    stride == 1 ? f.template operator()<5, 1>() : f.template operator()<5, 2>();
+    f.template operator()<5, 2>();
   } else {
-    stride == 1 ? f.template operator()<7, 1>() : f.template operator()<7, 2>();
+    f.template operator()<7, 2>();
   }
   return true;
 }

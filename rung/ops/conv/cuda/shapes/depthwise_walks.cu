@@ -16,14 +16,12 @@
 //          5 x 5 and 7 x 7 taps, and 3 x 3 of 16-bit types if channels are contiguous.
 #include "rung/device/activate_all.hpp"
 #include "rung/ops/conv/shared/cuda/rungs.hpp"
+#include "rung/ops/conv/shared/cuda/walks.hpp"
 
 namespace rung {
 namespace {
 
 using namespace conv_cuda;
-
-constexpr int walk_threads = 128;
-constexpr int max_words = 32;  // channel words per block: their weights are in shared memory
 
 /// Partition of a layer into walks. A block has `words` channel words, or one if channels are not
 /// innermost; blockIdx.y counts blocks of words.
@@ -38,12 +36,9 @@ struct Walks {
 /// Weights of a block as [tap][channel]. The padding avoids bank conflicts of adjacent taps.
 template <int Kernel, int Lanes>
 struct WalkWeights {
-  float of[Kernel * Kernel][max_words * Lanes + Lanes];
+  float of[Kernel * Kernel][max_walk_words * Lanes + Lanes];
 };
 
-/// Columns per thread, as many as registers hold next to the weights.
-template <int Kernel, int Lanes>
-constexpr int walk_columns = Kernel* Lanes > 10 ? 2 : 4;
 /// Blocks per SM.
 template <int Kernel, int Lanes>
 constexpr int walk_blocks = Kernel* Lanes > 10  ? 2
@@ -53,7 +48,7 @@ constexpr int walk_blocks = Kernel* Lanes > 10  ? 2
 template <class T, int Kernel, int Lanes, bool ChannelsInnermost>
 __global__ void __launch_bounds__(walk_threads, walk_blocks<Kernel, Lanes>)
     conv_depthwise_walks(const __grid_constant__ Layer<T> p, const __grid_constant__ Walks walks) {
-  constexpr int across_count = walk_columns<Kernel, Lanes>;
+  constexpr int across_count = walk_columns(Kernel, Lanes);
   constexpr int window = across_count + Kernel - 1;
   const ConvAxis& rows = p.geometry.axis[1];
   const ConvAxis& columns = p.geometry.axis[2];
@@ -182,18 +177,7 @@ __global__ void __launch_bounds__(walk_threads, walk_blocks<Kernel, Lanes>)
 // --- on the host ---------------------------------------------------------------------------------
 
 /// Returns whether a thread can compute 4-byte words of channels.
-bool in_words(const Conv::Args& args) {
-  const auto lanes = static_cast<std::int64_t>(4 / size_of(args.x.dtype));
-  const auto aligned = [&](const ConstTensorRef& tensor) {
-    bool whole = tensor.strides[1] == 1 && reinterpret_cast<std::uintptr_t>(tensor.data) % 4 == 0;
-    for (const int axis : {0, 3, 4}) {
-      whole = whole && (tensor.shape[axis] == 1 || tensor.strides[axis] % lanes == 0);
-    }
-    return whole;
-  };
-  return args.geometry.channels > 1 && args.geometry.channels % lanes == 0 && aligned(args.x) &&
-         aligned(args.y);
-}
+bool in_words(const Conv::Args& args) { return lanes_of_words(args.x, args.y) > 0; }
 
 /// Returns the partition: the length of the walks for which the SMs' load is least, given that each
 /// walk loads Kernel - 1 more rows than it computes.
@@ -203,11 +187,12 @@ Walks walks_of(const Conv::Args& args, const Context& context) {
   const std::int64_t kernel = g.axis[1].kernel;
   const std::int64_t out = g.axis[1].out;
   Walks walks{};
-  walks.words =
-      in_words(args) ? static_cast<int>(smaller(g.channels / lanes, std::int64_t{max_words})) : 1;
+  walks.words = in_words(args)
+                    ? static_cast<int>(smaller(g.channels / lanes, std::int64_t{max_walk_words}))
+                    : 1;
   const std::int64_t slots = walk_threads / walks.words;
   const std::int64_t chunks = in_words(args) ? ceil_div(g.channels / lanes, walks.words) : 1;
-  const std::int64_t together = kernel * lanes > 10 ? 2 : 4;
+  const int together = walk_columns(static_cast<int>(kernel), static_cast<int>(lanes));
   walks.columns = static_cast<int>(ceil_div(g.axis[2].out, together));
   const std::int64_t all = g.images * walks.columns * (in_words(args) ? 1 : g.channels);
   std::int64_t least = 0;

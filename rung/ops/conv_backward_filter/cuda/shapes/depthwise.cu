@@ -9,9 +9,8 @@
 // Changes  Against warp_per_tap: dy is loaded, and its position computed, once for all taps; with
 //          stride 1, x is loaded k times, not k k times. Against implicit_gemm: no tiles with 15 of
 //          16 rows empty.
-// Cost     Loads per k k multiply-adds: k + 1 with stride 1, 2 k + 1 with stride 2, k k + 1 with
-//          dilation or other strides. The sums are combined in the order of lanes, warps and slices
-//          of dy.
+// Cost     Loads per k k multiply-adds: k + 1 with stride 1 and k = 3, 2 k + 1 with stride 2, k k + 1
+//          otherwise. The sums are combined in the order of lanes, warps and slices of dy.
 // Limits   f32, f16, bf16; filters of 3 x 3, 5 x 5 and 7 x 7, two dimensions, one filter per
 //          channel.
 #include "rung/device/collectives.hpp"
@@ -235,14 +234,16 @@ Runs runs_of(const ConvBackwardFilter::Args& args, bool innermost) {
   return runs;
 }
 
+/// Returns whether conv_backward_filter_depthwise_runs supports the layer. It has no kernels for
+/// 5 x 5 and 7 x 7 taps of stride 1, for which depthwise_walks is faster.
 bool walks_in_runs(const ConvBackwardFilter::Args& args) {
   const ConvAxis& rows = args.geometry.axis[1];
   const ConvAxis& columns = args.geometry.axis[2];
   const auto reach = [](const ConvAxis& axis, std::int64_t stride) {
     return static_cast<double>(axis.in + 2 * axis.padding) * std::abs(static_cast<double>(stride));
   };
-  return rows.stride == columns.stride && rows.stride <= 2 && rows.dilation == 1 &&
-         columns.dilation == 1 &&
+  return rows.stride == columns.stride && rows.stride <= 2 &&
+         (rows.stride == 2 || rows.kernel == 3) && rows.dilation == 1 && columns.dilation == 1 &&
          reach(rows, args.x.strides[3]) + reach(columns, args.x.strides[4]) < 0x1p31;
 }
 
@@ -280,9 +281,12 @@ void start(const ConvBackwardFilter::Args& args, Context& context) {
   if (walks_in_runs(args)) {
     const Runs runs = runs_of(args, ChannelsInnermost);
     const FilterGradient<T> p = in_slices<T>(args, context, runs.slices);
-    const auto kernel = args.geometry.axis[1].stride == 1
-                            ? conv_backward_filter_depthwise_runs<T, Kernel, 1, ChannelsInnermost>
-                            : conv_backward_filter_depthwise_runs<T, Kernel, 2, ChannelsInnermost>;
+    auto kernel = conv_backward_filter_depthwise_runs<T, Kernel, 2, ChannelsInnermost>;
+    if constexpr (Kernel == 3) {
+      if (args.geometry.axis[1].stride == 1) {
+        kernel = conv_backward_filter_depthwise_runs<T, 3, 1, ChannelsInnermost>;
+      }
+    }
     launch(context,
            {.grid = {tiles, p.slices},
             .block = block_threads,

@@ -12,6 +12,7 @@
 // Limits   one filter per channel, 5 x 5 or 7 x 7 taps, images of two dimensions, stride 1, no
 //          dilation, rows of dy of 4 or more; f32, f16, bf16.
 #include "rung/device/collectives.hpp"
+#include "rung/ops/conv/shared/cuda/walks.hpp"
 #include "rung/ops/conv_backward_filter/cuda/detail/slices.hpp"
 
 namespace rung {
@@ -19,9 +20,7 @@ namespace {
 
 using namespace conv_cuda;
 
-constexpr int walk_threads = 128;
 constexpr int walk_warps = walk_threads / 32;
-constexpr int max_words = 32;  // channel words per block
 
 /// Partition of dy into walks. A block has `words` channel words, or one channel if channels are
 /// not innermost.
@@ -32,10 +31,6 @@ struct GradientWalks {
   std::int64_t count, slices, blocks;
   std::int64_t rounds;  // walks per thread
 };
-
-/// Columns per thread, as many as registers hold next to the sums.
-template <int Kernel, int Lanes>
-constexpr int walk_columns = Kernel* Lanes > 10 ? 2 : 4;
 
 /// Sums of one row of taps of all threads.
 template <int Kernel, int Lanes>
@@ -48,7 +43,7 @@ __global__ void __launch_bounds__(walk_threads, Kernel* Lanes > 10 ? 2 : 3)
     conv_backward_filter_depthwise_walks(const __grid_constant__ FilterGradient<T> p,
                                          const __grid_constant__ GradientWalks walks) {
   static_assert(ChannelsInnermost || Lanes == 1);
-  constexpr int across_count = walk_columns<Kernel, Lanes>;
+  constexpr int across_count = walk_columns(Kernel, Lanes);
   constexpr int window = across_count + Kernel - 1;
   const ConvAxis& rows = p.g.axis[1];
   const ConvAxis& columns = p.g.axis[2];
@@ -227,20 +222,6 @@ __global__ void __launch_bounds__(block_threads)
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Returns the channels per word, or 0 if channels are not innermost in x and dy.
-std::int64_t lanes_of(const ConvBackwardFilter::Args& args) {
-  const auto lanes = static_cast<std::int64_t>(4 / size_of(args.x.dtype));
-  const auto aligned = [&](const ConstTensorRef& tensor) {
-    bool whole = tensor.strides[1] == 1 && reinterpret_cast<std::uintptr_t>(tensor.data) % 4 == 0;
-    for (const int axis : {0, 3, 4}) {
-      whole = whole && (tensor.shape[axis] == 1 || tensor.strides[axis] % lanes == 0);
-    }
-    return whole;
-  };
-  const std::int64_t channels = args.geometry.channels;
-  return channels > 1 && channels % lanes == 0 && aligned(args.x) && aligned(args.dy) ? lanes : 0;
-}
-
 /// Returns the partition, which depends on the shape alone: the length of the walks for which the
 /// load of a large device's SMs is least. A block costs some rows more, for its reduction.
 GradientWalks walks_of(const ConvBackwardFilter::Args& args) {
@@ -248,16 +229,16 @@ GradientWalks walks_of(const ConvBackwardFilter::Args& args) {
   constexpr std::int64_t max_blocks = 8 * large_device;
   constexpr std::int64_t rows_of_reduction = 8;
   const ConvGeometry& g = args.geometry;
-  const std::int64_t lanes = lanes_of(args);
+  const std::int64_t lanes = lanes_of_words(args.x, args.dy);
   const std::int64_t kernel = g.axis[1].kernel;
   const std::int64_t out = larger(g.axis[1].out, std::int64_t{1});
   GradientWalks walks{};
   walks.words =
-      lanes == 0 ? 1 : static_cast<int>(smaller(g.channels / lanes, std::int64_t{max_words}));
+      lanes == 0 ? 1 : static_cast<int>(smaller(g.channels / lanes, std::int64_t{max_walk_words}));
   const std::int64_t slots = walk_threads / walks.words;
   walks.blocks = lanes == 0 ? g.channels : ceil_div(g.channels / lanes, walks.words);
-  walks.columns =
-      static_cast<int>(ceil_div(g.axis[2].out, std::int64_t{kernel * lanes > 10 ? 2 : 4}));
+  const int together = walk_columns(static_cast<int>(kernel), static_cast<int>(lanes));
+  walks.columns = static_cast<int>(ceil_div(g.axis[2].out, together));
   const std::int64_t all = larger(g.images * walks.columns, std::int64_t{1});
   const std::int64_t most = clamped(out / 4, std::int64_t{1}, std::int64_t{64});
   std::int64_t least = 0;
@@ -324,7 +305,7 @@ void run_walks(const ConvBackwardFilter::Args& args, Context& context) {
     };
     constexpr int lanes = 4 / static_cast<int>(sizeof(T));
     const bool large = args.geometry.axis[1].kernel == 7;
-    if (lanes_of(args) > 0) {
+    if (lanes_of_words(args.x, args.dy) > 0) {
       large ? start.template operator()<7, lanes, true>()
             : start.template operator()<5, lanes, true>();
     } else {
