@@ -9,8 +9,8 @@
 // Changes  Against warp_per_tap: dy is loaded, and its position computed, once for all taps; with
 //          stride 1, x is loaded k times, not k k times. Against implicit_gemm: no tiles with 15 of
 //          16 rows empty.
-// Cost     Loads per k k multiply-adds: k + 1 with stride 1 and k = 3, 2 k + 1 with stride 2, k k + 1
-//          otherwise. The sums are combined in the order of lanes, warps and slices of dy.
+// Cost     Loads per k k multiply-adds: 4 with 3 x 3 taps of stride 1, 2 k + 1 with stride 2,
+//          k k + 1 otherwise. The sums are combined in the order of lanes, warps and slices of dy.
 // Limits   f32, f16, bf16; filters of 3 x 3, 5 x 5 and 7 x 7, two dimensions, one filter per
 //          channel.
 #include "rung/device/collectives.hpp"
