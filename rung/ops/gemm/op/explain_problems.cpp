@@ -20,6 +20,7 @@ constexpr ExplainProblem explain_list[] = {
     {"f32 24x24x24,batch=64", "small_products"},
     {"f32 4x512x512", "few_rows"},
     {"bf16 16x512x512,tb", "skinny_stream"},
+    {"bf16 8x1031x515,tb", "skinny_unaligned"},
     {"f32 2x2x1623,tb", "dots"},
     {"f32 1x512x512", "gemv"},
     {"f64 128x128x64", "mma_f64"},

@@ -125,6 +125,38 @@ TEST(GemmFewRows, ExactProductsThatStreamTheLongOperand) {
   EXPECT_GE(taken["skinny_stream"], 55);
 }
 
+/// Up to 64 rows or columns of 16-bit operands whose lines begin at any address: rows and k that
+/// fill no tile, slices of k in one and in two levels of groups, several matrices.
+TEST(GemmFewRows, ExactProductsOfUnalignedLongRows) {
+  RUNG_LONG_TEST_IF_SANITIZED();
+  constexpr const char* rungs[] = {"skinny_unaligned"};
+  Context context = Context::on(Backend::simt);
+  Draw draw{std::mt19937(21)};
+  std::map<std::string, int> taken;
+  for (int round = 0; round < 80; ++round) {
+    Case test{};
+    test.type = draw.pick(DType::bf16, DType::f16);
+    test.out = draw.pick(test.type, DType::f32);
+    test.batch = draw.pick(1, 1, 2, 5);
+    test.m = draw.pick(draw.up_to(8), draw.up_to(16), draw.up_to(32), draw.up_to(64));
+    test.n = draw.pick(draw.up_to(300), draw.up_to(64), std::int64_t{129});
+    test.k = draw.pick(draw.up_to(700), draw.up_to(40), draw.up_to(9), draw.up_to(9000));
+    test.padding = draw.pick(0, 0, 1, 2, 3, 8);
+    test.skip = draw.pick(0, 0, 8, 1);
+    test.ta = draw.pick(false, true);
+    test.tb = true;
+    if (draw.pick(false, true)) {  // few columns: A is the long operand
+      std::swap(test.m, test.n);
+      test.tb = test.ta;
+      test.ta = false;
+    }
+    test.alpha = draw.pick(1.0F, 0.5F, -2.0F);
+    test.beta = draw.pick(0.0F, 0.0F, 1.0F);
+    run_case(context, test, draw.engine, taken, rungs);
+  }
+  EXPECT_GE(taken["skinny_unaligned"], 75);
+}
+
 /// The last block resets its ticket: a second call of another shape uses the same ticket.
 TEST(GemmFewRows, BlocksShareASumAgainAndAgain) {
   Context context = Context::on(Backend::simt);
