@@ -433,11 +433,11 @@ Work work(const Gemm::Args& args, const Context& context) {
       const LinePlan plan = plan_lines<Columns>(finish.p, context);
       const std::int64_t tiles = tiles_of(finish.p.m(), Shape::rows) * args.batch();
       const double blocks = static_cast<double>(tiles * plan.slices);
-      const double partial = plan.slices == 1 ? 0
-                                              : 2.0 * sizeof(float) * Shape::sums * line_threads *
-                                                    static_cast<double>(plan.slices + plan.groups) *
-                                                    static_cast<double>(tiles);
+      // Slices that one block combines, in one or two levels.
       const int combined = plan.slices == 1 ? 0 : plan.group + (plan.groups > 1 ? plan.groups : 0);
+      const int partials = plan.slices == 1 ? 0 : plan.slices + (plan.groups > 1 ? plan.groups : 0);
+      const double partial =
+          2.0 * sizeof(float) * Shape::sums * line_threads * static_cast<double>(tiles * partials);
       return {.bytes = Gemm::cost(args).bytes + partial,
               .blocks = blocks,
               .resident = Shape::resident,
