@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv_backward_data / split filters
+//
+// Idea     The warps of a block compute the same tile of dx, of all its one to four channels, each
+//          from every eighth filter; their sums are added in shared memory in a fixed order. A warp
+//          copies dy and the weights of its next two filters by cp.async while it multiplies
+//          another one.
+// Changes  Against first_layer: eight times as many threads per position of dx, so that small
+//          images fill the GPU, and no barrier between filters.
+// Cost     Per thread and filter the loads and multiply-adds of first_layer, and one copy of four
+//          bytes per 32 staged elements; at the end one store and load of each sum. Filters that
+//          are contiguous in dy are loaded eight at a time instead, with a barrier per eight.
+// Limits   Up to 4 channels, one group, images of two dimensions, columns of stride 1 or 2. A
+//          dilation along columns d multiplies the work by d. f32, f16, bf16.
+#include "rung/device/ptx/async_copy.hpp"
+#include "rung/ops/conv/shared/cuda/layer.hpp"
+#include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"
+
+namespace rung {
+namespace {
+
+using namespace conv_cuda;
+
+constexpr int warp_lanes = 32;
+constexpr int max_warps = 8;
+constexpr int group = 8;      // contiguous filters per load: one per warp
+constexpr int stages = 3;     // staged filters per warp, of which two are in flight
+constexpr int held = 2;       // packs of `group` filters that a thread loads ahead
+constexpr int cells = 4;      // per thread, in a row; a cell has one column of dx per phase
+constexpr int row_pair = 2;   // rows of dx per thread
+constexpr int long_taps = 4;  // taps per window if a row of taps has several windows
+constexpr int nowhere = -0x7fffffff - 1;             // offset of an element in the padding
+constexpr std::int64_t max_extent = 1 << 12;         // of filters and strides: prevents overflow
+constexpr std::int64_t max_offset = 0x7fffffff;      // within an image of dy and a filter of w
+constexpr std::int64_t sm_shared_bytes = 227 << 10;  // of a block or of all blocks of an SM
+constexpr std::int64_t instructions_per_copy = 5;    // offset, test, address, size, copy
+
+/// Tile of dx that a block computes, and its staged part of dy.
+///
+/// Row h of dx is row u = h + padding of the padded image; row o of dy contributes, by tap t, to
+/// row u = stride o + dilation t. Columns likewise, but `shift` empty slots in front of a row's
+/// taps align the thread's first column with a cell: slot = dilation tap + shift.
+struct SplitTile {
+  int across, down;  // active lanes of a warp
+  int warps;
+  int taps, windows;  // taps per phase and window; windows per row of taps
+  int shift;
+  int height, pitch;  // rows and columns of dy, per filter
+  int record;         // floats per staged filter: dy [row][column], then its weights
+  bool contiguous;    // filters are contiguous in dy
+  std::int64_t bands, strips;
+
+  RUNG_HD [[nodiscard]] int positions() const { return height * pitch; }
+};
+
+/// Returns a / b, rounded up; b is positive, a may be negative.
+__device__ __forceinline__ std::int64_t ceil_ratio(std::int64_t a, std::int64_t b) {
+  return a < 0 ? -(-a / b) : ceil_div(a, b);
+}
+
+/// Returns the fewest taps per phase for which a kernel is compiled; others exist for one and two
+/// more.
+constexpr int fewest_taps(std::int64_t stride) { return stride == 1 ? 3 : 2; }
+
+/// Returns the distance between the first and the last tap of an axis.
+RUNG_HD constexpr std::int64_t reach_of(const ConvAxis& axis) {
+  return (axis.kernel - 1) * axis.dilation;
+}
+
+/// Returns the number of floats of a window's weights, [tap][phase][channel], rounded up to whole
+/// packs.
+RUNG_HD constexpr int weights_per_window(int channels, int stride, int taps) {
+  return round_up(taps * stride * channels, 4);
+}
+
+/// Writes the offset of each element of a record, or `nowhere`: for dy from its image and filter,
+/// of which row `o` and column `v` are staged first, for weights from the filter.
+template <class T, int Channels, int Stride, int Taps>
+__device__ __forceinline__ void find_offsets(const View<const T, 5>& dy, const View<const T, 5>& w,
+                                             const ConvGeometry& g, const SplitTile& tile,
+                                             int* offsets, std::int64_t o, std::int64_t v) {
+  constexpr int per_window = weights_per_window(Channels, Stride, Taps);
+  const int positions = tile.positions();
+  for (int i = static_cast<int>(threadIdx.x); i < tile.record; i += static_cast<int>(blockDim.x)) {
+    std::int64_t offset = nowhere;
+    if (i < positions) {
+      const std::int64_t oh = o + i / tile.pitch;
+      const std::int64_t ow = v + i % tile.pitch;
+      const bool inside = oh >= 0 && oh < g.axis[1].out && ow >= 0 && ow < g.axis[2].out;
+      if (inside) offset = oh * dy.strides[3] + ow * dy.strides[4];
+    } else {
+      const int in_window = (i - positions) % per_window;
+      const int line = (i - positions) / per_window / tile.windows;
+      const int window = (i - positions) / per_window % tile.windows;
+      const int c = in_window % Channels;
+      const int slot = window * Taps * Stride + in_window / Channels - tile.shift;
+      const int dilation = static_cast<int>(g.axis[2].dilation);
+      const bool exists = in_window < Taps * Stride * Channels && c < g.channels && slot >= 0 &&
+                          slot <= reach_of(g.axis[2]) && slot % dilation == 0;
+      if (exists) {
+        offset = c * w.strides[1] + line * w.strides[3] + slot / dilation * w.strides[4];
+      }
+    }
+    offsets[i] = static_cast<int>(offset);
+  }
+}
+
+/// Copies elements [begin, end) of a record from the filter at `from`, by the lanes of a warp. f32
+/// arrives with the thread's next async_wait.
+template <class T>
+__device__ __forceinline__ void copy_elements(float* to, const T* from, const int* offsets,
+                                              int begin, int end) {
+  const int lane = static_cast<int>(threadIdx.x) % warp_lanes;
+  if constexpr (sizeof(T) == sizeof(float)) {
+    for (int i = begin + lane; i < end; i += warp_lanes) {
+      const int offset = offsets[i];
+      const bool exists = offset != nowhere;
+      ptx::async_copy<4>(to + i, from + (exists ? offset : 0), exists ? 4 : 0);
+    }
+  } else {
+    constexpr int batch = 4;  // loads in flight per thread
+    for (int first = begin + lane; first < end; first += batch * warp_lanes) {
+      float values[batch];
+#pragma unroll
+      for (int u = 0; u < batch; ++u) {
+        const int i = first + u * warp_lanes;
+        const int offset = i < end ? offsets[i] : nowhere;
+        values[u] = offset != nowhere ? convert<float>(from[offset]) : 0.0F;
+      }
+#pragma unroll
+      for (int u = 0; u < batch; ++u) {
+        const int i = first + u * warp_lanes;
+        if (i < end) to[i] = values[u];
+      }
+    }
+  }
+}
+
+/// Loads `filters` contiguous filters of an element of dy; the others are zero.
+template <class T>
+__device__ __forceinline__ Pack<T, group> load_filters(const T* from, int offset, int filters) {
+  if (offset != nowhere && filters == group && is_wide_aligned<T, group>(from + offset)) {
+    return load_wide<group>(from + offset);
+  }
+  return load<group>(from + (offset != nowhere ? offset : 0), offset != nowhere ? filters : 0);
+}
+
+/// Adds the products of a staged filter: `image` is its dy, from the thread's first column on,
+/// `weights` are its weights.
+template <int Channels, int Stride, int Taps>
+__device__ __forceinline__ void multiply_filter(const float* image, const float* weights,
+                                                const ConvGeometry& g, const SplitTile& tile,
+                                                int own,
+                                                float (&sums)[row_pair][Channels][cells * Stride]) {
+  constexpr int width = round_up(Taps + cells - 1, 4);
+  constexpr int per_window = weights_per_window(Channels, Stride, Taps);
+  const int stride_down = static_cast<int>(g.axis[1].stride);
+  const int dilation_down = static_cast<int>(g.axis[1].dilation);
+  const int reach = static_cast<int>(reach_of(g.axis[1]));
+  const int slots = static_cast<int>(reach_of(g.axis[2])) + 1 + tile.shift;
+  // The thread's two rows of dx read the staged rows `low` to `high`.
+  const int low = ceil_div(larger(own - reach, 0), stride_down);
+  const int high = (own + row_pair - 1) / stride_down;
+  for (int j = low; j <= high; ++j) {
+    for (int window = 0; window < tile.windows; ++window) {
+      const int begin = window == 0 ? tile.shift : 0;  // slots [begin, end) have a tap
+      const int end = slots - window * Taps * Stride;
+      const Pack<float, width> dy_row =
+          load_wide<width>(image + j * tile.pitch + Taps * (tile.windows - 1 - window));
+#pragma unroll
+      for (int r = 0; r < row_pair; ++r) {
+        const int distance = own + r - j * stride_down;
+        if (distance < 0 || distance > reach) continue;
+        const int tap = dilation_down == 1 ? distance : distance / dilation_down;
+        if (tap * dilation_down != distance) continue;
+        const Pack<float, per_window> weight =
+            load_wide<per_window>(weights + (tap * tile.windows + window) * per_window);
+#pragma unroll
+        for (int slot = 0; slot < Taps * Stride; ++slot) {
+          if ((slot > 0 || begin == 0) && slot < end) {
+#pragma unroll
+            for (int c = 0; c < Channels; ++c) {
+#pragma unroll
+              for (int cell = 0; cell < cells; ++cell) {
+                sums[r][c][cell * Stride + slot % Stride] +=
+                    weight[slot * Channels + c] * dy_row[cell + Taps - 1 - slot / Stride];
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+template <class T, int Channels, int Stride, int Taps>
+__global__ void __launch_bounds__(max_warps* warp_lanes, 2)
+    conv_backward_data_split_filters(View<const T, 5> dy, View<const T, 5> w, View<T, 5> dx,
+                                     const __grid_constant__ ConvGeometry g,
+                                     const __grid_constant__ SplitTile tile) {
+  constexpr int columns = cells * Stride;  // of dx, per thread
+  const ConvAxis& rows = g.axis[1];
+  const int lane = static_cast<int>(threadIdx.x) % warp_lanes;
+  const int warp = static_cast<int>(threadIdx.x) / warp_lanes;
+  const int place = smaller(lane, tile.across * tile.down - 1);  // others repeat the last lane
+  const int across = place % tile.across;
+  const int down = place / tile.across;
+  float* const ring = &shared<float>();
+  int* const offsets = reinterpret_cast<int*>(ring + stages * tile.warps * tile.record);
+
+  std::int64_t n = blockIdx.x;
+  const std::int64_t strip = take_axis(n, tile.strips) * tile.across;
+  const std::int64_t band = take_axis(n, tile.bands) * tile.down;
+  const std::int64_t u = rows.padding / row_pair * row_pair + band * row_pair;
+  const std::int64_t o = ceil_ratio(u - reach_of(rows), rows.stride);
+  const std::int64_t v = strip * cells + (g.axis[2].padding + tile.shift) / Stride -
+                         (std::int64_t{Taps} * tile.windows - 1);
+  find_offsets<T, Channels, Stride, Taps>(dy, w, g, tile, offsets, o, v);
+  __syncthreads();
+
+  // The thread's first row of dx, counted from the row that tap 0 of the first staged row writes.
+  const int own = static_cast<int>(u - o * rows.stride) + down * row_pair;
+  const int positions = tile.positions();
+  const int filters = static_cast<int>(g.filters);
+  const int steps = ceil_div(filters, tile.warps);
+  const T* const image = dy.data + n * dy.strides[0];
+  const auto staged = [&](int step, int of_warp) {
+    return ring + (step % stages * tile.warps + of_warp) * tile.record;
+  };
+  float sums[row_pair][Channels][columns] = {};
+  const auto multiply = [&](int step) {
+    if (step * tile.warps + warp >= filters) return;
+    const float* const from = staged(step, warp);
+    multiply_filter<Channels, Stride, Taps>(from + across * cells, from + positions, g, tile, own,
+                                            sums);
+  };
+
+  if (tile.contiguous) {
+    const auto copy_weights = [&](int step) {
+      const int k = step * group + warp;
+      if (k >= filters) return;
+      copy_elements(staged(step, warp), w.data + k * w.strides[0], offsets, positions, tile.record);
+    };
+    const auto load_position = [&](int step, int i) {
+      return load_filters(image + step * group, offsets[i], smaller(filters - step * group, group));
+    };
+    const auto store_position = [&](int step, int i, const Pack<T, group>& values) {
+#pragma unroll
+      for (int f = 0; f < group; ++f) staged(step, f)[i] = convert<float>(values[f]);
+    };
+    const int thread = static_cast<int>(threadIdx.x);
+    constexpr int threads = max_warps * warp_lanes;
+    for (int step = -1; step < steps; ++step) {
+      if (step >= 0) {
+        ptx::async_wait_all();
+        __syncthreads();  // this step has arrived; no warp reads the record of the next step
+      }
+      const bool more = step + 1 < steps;
+      Pack<T, group> ahead[held];
+      if (more) {
+        copy_weights(step + 1);
+#pragma unroll
+        for (int l = 0; l < held; ++l) {
+          const int i = thread + l * threads;
+          if (i < positions) ahead[l] = load_position(step + 1, i);
+        }
+      }
+      if (step >= 0) multiply(step);
+      if (more) {
+#pragma unroll
+        for (int l = 0; l < held; ++l) {
+          const int i = thread + l * threads;
+          if (i < positions) store_position(step + 1, i, ahead[l]);
+        }
+        for (int i = thread + held * threads; i < positions; i += threads) {
+          store_position(step + 1, i, load_position(step + 1, i));
+        }
+      }
+    }
+  } else {
+    const auto copy_filter = [&](int step) {
+      const int k = step * tile.warps + warp;
+      if (k < filters) {
+        float* const to = staged(step, warp);
+        copy_elements(to, image + k * dy.strides[1], offsets, 0, positions);
+        copy_elements(to, w.data + k * w.strides[0], offsets, positions, tile.record);
+      }
+      // A group even without copies, so that a wait always refers to the same step.
+      ptx::async_commit();
+    };
+#pragma unroll
+    for (int step = 0; step < stages - 1; ++step) copy_filter(step);
+    for (int step = 0; step < steps; ++step) {
+      ptx::async_wait<stages - 2>();
+      __syncwarp();  // this filter has arrived; no lane reads the filter before it
+      copy_filter(step + stages - 1);
+      multiply(step);
+    }
+    ptx::async_wait_all();
+  }
+
+  // Each warp stores its sums, [warp][row and channel][pack][lane], then adds those of some rows.
+  constexpr int packs = columns / 4;
+  constexpr int lines = row_pair * Channels;
+  __syncthreads();  // no warp reads the ring
+#pragma unroll
+  for (int line = 0; line < lines; ++line) {
+#pragma unroll
+    for (int p = 0; p < packs; ++p) {
+      Pack<float, 4> four;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) four[i] = sums[line / Channels][line % Channels][4 * p + i];
+      store_wide(ring + 4 * (((warp * lines + line) * packs + p) * warp_lanes + lane), four);
+    }
+  }
+  __syncthreads();
+  const std::int64_t column = (strip + across) * columns;
+  const int valid = static_cast<int>(smaller(g.axis[2].in - column, std::int64_t{columns}));
+  if (lane >= tile.across * tile.down || valid <= 0) return;
+  for (int line = warp; line < lines; line += tile.warps) {
+    const int c = line % Channels;
+    const std::int64_t h = u + down * row_pair + line / Channels - rows.padding;
+    if (c >= g.channels || h < 0 || h >= rows.in) continue;
+    float totals[columns] = {};
+    for (int from = 0; from < tile.warps; ++from) {
+#pragma unroll
+      for (int p = 0; p < packs; ++p) {
+        const Pack<float, 4> four =
+            load_wide<4>(ring + 4 * (((from * lines + line) * packs + p) * warp_lanes + lane));
+#pragma unroll
+        for (int i = 0; i < 4; ++i) totals[4 * p + i] += four[i];
+      }
+    }
+    T* const to = &dx(n, c, 0, h, column);
+    Pack<T, columns> row;
+#pragma unroll
+    for (int i = 0; i < columns; ++i) row[i] = convert<T>(totals[i]);
+    if (valid == columns && dx.strides[4] == 1 && is_wide_aligned<T, columns>(to)) {
+      store_wide<columns>(to, row);
+    } else {
+#pragma unroll
+      for (int i = 0; i < columns; ++i) {
+        if (i < valid) to[i * dx.strides[4]] = row[i];
+      }
+    }
+  }
+}
+
+/// Returns the number of channels for which the layer's kernel is compiled.
+int compiled_channels(const ConvGeometry& g) {
+  return g.channels == 1 ? 1 : g.channels <= 3 ? 3 : 4;
+}
+
+/// Returns the multiply-adds of a thread and filter.
+std::int64_t products_of(const ConvGeometry& g) {
+  const std::int64_t taps = g.axis[1].kernel * (reach_of(g.axis[2]) + 1);
+  return ceil_div(cells * row_pair * compiled_channels(g) * taps, g.axis[1].stride);
+}
+
+/// Sets the lanes of a warp, and the numbers that follow from them.
+void set_lanes(SplitTile& tile, const ConvGeometry& g, std::int64_t across) {
+  const ConvAxis& rows = g.axis[1];
+  const std::int64_t pieces = ceil_div(g.axis[2].in, cells * g.axis[2].stride);
+  const std::int64_t pairs = ceil_div(rows.in + rows.padding % row_pair, std::int64_t{row_pair});
+  tile.strips = ceil_div(pieces, across);
+  tile.across = static_cast<int>(ceil_div(pieces, tile.strips));
+  tile.bands = ceil_div(pairs, std::int64_t{warp_lanes / tile.across});
+  tile.down = static_cast<int>(ceil_div(pairs, tile.bands));
+  tile.height = static_cast<int>((reach_of(rows) + tile.down * row_pair - 1) / rows.stride + 1);
+  tile.pitch = cells * (tile.across - 1) + tile.taps * (tile.windows - 1) +
+               round_up(tile.taps + cells - 1, 4);
+}
+
+/// Returns the tile with the fewest instructions per filter among all shapes of a warp.
+SplitTile split_tile(const ConvBackwardData::Args& args) {
+  const ConvGeometry& g = args.geometry;
+  const ConvAxis& axis = g.axis[2];
+  SplitTile tile{};
+  tile.shift = static_cast<int>(axis.padding % axis.stride);
+  const std::int64_t taps = ceil_div(reach_of(axis) + 1 + tile.shift, axis.stride);
+  const std::int64_t fewest = fewest_taps(axis.stride);
+  tile.taps = static_cast<int>(taps > fewest + 2 ? std::int64_t{long_taps} : larger(taps, fewest));
+  tile.windows = static_cast<int>(ceil_div(taps, std::int64_t{tile.taps}));
+  tile.contiguous = args.dy.strides[1] == 1 && g.filters > group / 2;
+  tile.warps = static_cast<int>(
+      tile.contiguous ? max_warps : clamped(g.filters, std::int64_t{1}, std::int64_t{max_warps}));
+  std::int64_t least = 0;
+  std::int64_t best = 1;
+  for (std::int64_t across = 1; across <= warp_lanes; ++across) {
+    set_lanes(tile, g, across);
+    const std::int64_t copies = ceil_div(tile.positions(), warp_lanes);
+    const std::int64_t instructions =
+        tile.strips * tile.bands * (products_of(g) + instructions_per_copy * copies);
+    if (across == 1 || instructions < least) {
+      least = instructions;
+      best = across;
+    }
+  }
+  set_lanes(tile, g, best);
+  const std::int64_t weights =
+      g.axis[1].kernel * tile.windows *
+      weights_per_window(compiled_channels(g), static_cast<int>(axis.stride), tile.taps);
+  tile.record = static_cast<int>(tile.positions() + weights);
+  return tile;
+}
+
+std::int64_t split_bytes(const ConvGeometry& g, const SplitTile& tile) {
+  const std::int64_t staged = (std::int64_t{stages} * tile.warps + 1) * tile.record;
+  const std::int64_t sums = std::int64_t{tile.warps} * warp_lanes * row_pair *
+                            compiled_channels(g) * cells * g.axis[2].stride;
+  return 4 * larger(staged, sums);
+}
+
+std::int64_t split_blocks(const ConvGeometry& g, const SplitTile& tile) {
+  return g.images * tile.bands * tile.strips;
+}
+
+/// Returns the largest offset within the last axes of a tensor, from axis `first` on.
+std::int64_t largest_offset(const ConstTensorRef& tensor, int first) {
+  std::int64_t offset = 0;
+  for (int axis = first; axis < 5; ++axis) {
+    const std::int64_t stride = tensor.strides[axis];
+    offset += (tensor.shape[axis] - 1) * (stride < 0 ? -stride : stride);
+  }
+  return offset;
+}
+
+Support supports(const ConvBackwardData::Args& args, const Context& context) {
+  const ConvGeometry& g = args.geometry;
+  const ConvAxis& rows = g.axis[1];
+  const ConvAxis& columns = g.axis[2];
+  if (args.dx.dtype == DType::f64) return unsupported("f32, f16 and bf16");
+  if (!is_flat(g) || g.groups != 1) return unsupported("two dimensions and one group");
+  if (g.channels < 1 || g.channels > 4) return unsupported("1 to 4 channels");
+  if (g.filters < 1) return unsupported("at least one filter");
+  if (columns.stride > 2) return unsupported("columns of stride 1 or 2");
+  const bool small = reach_of(rows) < max_extent && rows.stride < max_extent &&
+                     reach_of(columns) < max_extent && g.filters < (std::int64_t{1} << 30);
+  const SplitTile tile = small ? split_tile(args) : SplitTile{};
+  if (!small || split_bytes(g, tile) > static_cast<std::int64_t>(context.info().shared_per_block)) {
+    return unsupported(
+        "the rows of dy that a tile reads, of three filters per warp, must fit in shared memory");
+  }
+  if (largest_offset(args.dy, 2) >= max_offset || largest_offset(args.w, 1) >= max_offset) {
+    return unsupported("images of dy and filters of up to 2^31 - 1 elements");
+  }
+  return split_blocks(g, tile) <= 0x7fffffff ? supported : unsupported("up to 2^31 - 1 tiles");
+}
+
+/// Returns the work of a layer: a warp loops over its filters, which it copies and multiplies.
+Work work(const ConvBackwardData::Args& args, const Context&) {
+  const ConvGeometry& g = args.geometry;
+  const SplitTile tile = split_tile(args);
+  const std::int64_t products = products_of(g);
+  const std::int64_t copies = ceil_div(tile.record, warp_lanes);
+  const std::int64_t blocks = split_blocks(g, tile);
+  const bool halves = args.dx.dtype != DType::f32;
+  return {.operations = 2.0 * static_cast<double>(blocks * warp_lanes) *
+                        static_cast<double>(g.filters) * static_cast<double>(products),
+          .blocks = blocks,
+          .resident = clamped(sm_shared_bytes / (split_bytes(g, tile) + (1 << 10)), std::int64_t{1},
+                              std::int64_t{2 * max_warps / tile.warps}),
+          .rounds = ceil_div(g.filters, std::int64_t{tile.warps}),
+          .steps = g.filters * (products + instructions_per_copy * copies),
+          .path = tile.contiguous ? "nhwc"
+                  : halves        ? "16-bit"
+                                  : ""};
+}
+
+void run(const ConvBackwardData::Args& args, Context& context) {
+  const ConvGeometry& g = args.geometry;
+  const SplitTile tile = split_tile(args);
+  const LaunchShape shape{.grid = split_blocks(g, tile),
+                          .block = tile.warps * warp_lanes,
+                          .shared_bytes = static_cast<std::size_t>(split_bytes(g, tile))};
+  visit<float, f16, bf16>(args.dx.dtype, [&]<class T>() {
+    const auto with_channels = [&]<int Channels>() {
+      const auto with_stride = [&]<int Stride>() {
+        const auto start = [&](auto kernel) {
+          launch(context, shape, kernel, args.dy.view<const T, 5>(), args.w.view<const T, 5>(),
+                 args.dx.view<T, 5>(), g, tile);
+        };
+        constexpr int fewest = fewest_taps(Stride);
+        if (tile.taps == fewest) {
+          start(conv_backward_data_split_filters<T, Channels, Stride, fewest>);
+        }
+        if (tile.taps == fewest + 1) {
+          start(conv_backward_data_split_filters<T, Channels, Stride, fewest + 1>);
+        }
+        if (tile.taps == fewest + 2) {
+          start(conv_backward_data_split_filters<T, Channels, Stride, fewest + 2>);
+        }
+      };
+      if (g.axis[2].stride == 1) with_stride.template operator()<1>();
+      if (g.axis[2].stride == 2) with_stride.template operator()<2>();
+    };
+    if (compiled_channels(g) == 1) with_channels.template operator()<1>();
+    if (compiled_channels(g) == 3) with_channels.template operator()<3>();
+    if (compiled_channels(g) == 4) with_channels.template operator()<4>();
+  });
+}
+
+const Rung<ConvBackwardData> self{{.name = "split_filters",
+                                   .after = "first_layer",
+                                   .backend = device_backend,
+                                   .supports = supports,
+                                   .work = work,
+                                   .run = run}};
+
+}  // namespace
+}  // namespace rung
