@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_data / split filters
 //
-// Idea     The warps of a block compute the same tile of dx, of all its one to four channels, each
-//          from every eighth filter; their sums are added in shared memory in a fixed order. A warp
-//          copies dy and the weights of its next two filters by cp.async while it multiplies
-//          another one.
+// Idea     Eight teams of a block compute the same tile of dx, of all its one to four channels,
+//          each from every eighth filter; their sums are added in shared memory in a fixed order. A
+//          team, a warp or half of one, copies dy and the weights of its next two filters by
+//          cp.async while it multiplies another one.
 // Changes  Against first_layer: eight times as many threads per position of dx, so that small
 //          images fill the GPU, and no barrier between filters.
 // Cost     Per thread and filter the loads and multiply-adds of first_layer, and one copy of four
@@ -12,19 +12,18 @@
 //          are contiguous in dy are loaded eight at a time instead, with a barrier per eight.
 // Limits   Up to 4 channels, one group, images of two dimensions, columns of stride 1 or 2. A
 //          dilation along columns d multiplies the work by d. f32, f16, bf16.
+#include "rung/cpu/split.hpp"  // types: float f16 bf16
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/ops/conv/shared/cuda/layer.hpp"
 #include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"
 
-namespace rung {
-namespace {
+namespace rung::conv_cuda::inline RUNG_TARGET::split_filters {
 
-using namespace conv_cuda;
-
-constexpr int warp_lanes = 32;
-constexpr int max_warps = 8;
-constexpr int group = 8;      // contiguous filters per load: one per warp
-constexpr int stages = 3;     // staged filters per warp, of which two are in flight
+constexpr int max_lanes = 32;  // per team
+constexpr int max_teams = 8;   // per block
+constexpr int max_threads = max_teams * max_lanes;
+constexpr int group = 8;      // contiguous filters per load: one per team
+constexpr int stages = 3;     // staged filters per team, of which two are in flight
 constexpr int held = 2;       // packs of `group` filters that a thread loads ahead
 constexpr int cells = 4;      // per thread, in a row; a cell has one column of dx per phase
 constexpr int row_pair = 2;   // rows of dx per thread
@@ -41,8 +40,8 @@ constexpr std::int64_t instructions_per_copy = 5;    // offset, test, address, s
 /// row u = stride o + dilation t. Columns likewise, but `shift` empty slots in front of a row's
 /// taps align the thread's first column with a cell: slot = dilation tap + shift.
 struct SplitTile {
-  int across, down;  // active lanes of a warp
-  int warps;
+  int across, down;   // active lanes of a team
+  int lanes, teams;   // per team, per block
   int taps, windows;  // taps per phase and window; windows per row of taps
   int shift;
   int height, pitch;  // rows and columns of dy, per filter
@@ -58,8 +57,7 @@ __device__ __forceinline__ std::int64_t ceil_ratio(std::int64_t a, std::int64_t 
   return a < 0 ? -(-a / b) : ceil_div(a, b);
 }
 
-/// Returns the fewest taps per phase for which a kernel is compiled; others exist for one and two
-/// more.
+/// Returns the fewest taps per phase for which a kernel is compiled; another one has long_taps.
 constexpr int fewest_taps(std::int64_t stride) { return stride == 1 ? 3 : 2; }
 
 /// Returns the distance between the first and the last tap of an axis.
@@ -105,31 +103,30 @@ __device__ __forceinline__ void find_offsets(const View<const T, 5>& dy, const V
   }
 }
 
-/// Copies elements [begin, end) of a record from the filter at `from`, by the lanes of a warp. f32
+/// Copies elements [begin, end) of a record from the filter at `from`, by the lanes of a team. f32
 /// arrives with the thread's next async_wait.
 template <class T>
 __device__ __forceinline__ void copy_elements(float* to, const T* from, const int* offsets,
-                                              int begin, int end) {
-  const int lane = static_cast<int>(threadIdx.x) % warp_lanes;
+                                              int begin, int end, int lane, int lanes) {
   if constexpr (sizeof(T) == sizeof(float)) {
-    for (int i = begin + lane; i < end; i += warp_lanes) {
+    for (int i = begin + lane; i < end; i += lanes) {
       const int offset = offsets[i];
       const bool exists = offset != nowhere;
       ptx::async_copy<4>(to + i, from + (exists ? offset : 0), exists ? 4 : 0);
     }
   } else {
     constexpr int batch = 4;  // loads in flight per thread
-    for (int first = begin + lane; first < end; first += batch * warp_lanes) {
+    for (int first = begin + lane; first < end; first += batch * lanes) {
       float values[batch];
 #pragma unroll
       for (int u = 0; u < batch; ++u) {
-        const int i = first + u * warp_lanes;
+        const int i = first + u * lanes;
         const int offset = i < end ? offsets[i] : nowhere;
         values[u] = offset != nowhere ? convert<float>(from[offset]) : 0.0F;
       }
 #pragma unroll
       for (int u = 0; u < batch; ++u) {
-        const int i = first + u * warp_lanes;
+        const int i = first + u * lanes;
         if (i < end) to[i] = values[u];
       }
     }
@@ -194,19 +191,19 @@ __device__ __forceinline__ void multiply_filter(const float* image, const float*
 }
 
 template <class T, int Channels, int Stride, int Taps>
-__global__ void __launch_bounds__(max_warps* warp_lanes, 2)
+__global__ void __launch_bounds__(max_threads, 2)
     conv_backward_data_split_filters(View<const T, 5> dy, View<const T, 5> w, View<T, 5> dx,
                                      const __grid_constant__ ConvGeometry g,
                                      const __grid_constant__ SplitTile tile) {
   constexpr int columns = cells * Stride;  // of dx, per thread
   const ConvAxis& rows = g.axis[1];
-  const int lane = static_cast<int>(threadIdx.x) % warp_lanes;
-  const int warp = static_cast<int>(threadIdx.x) / warp_lanes;
+  const int lane = static_cast<int>(threadIdx.x) % tile.lanes;
+  const int team = static_cast<int>(threadIdx.x) / tile.lanes;
   const int place = smaller(lane, tile.across * tile.down - 1);  // others repeat the last lane
   const int across = place % tile.across;
   const int down = place / tile.across;
   float* const ring = &shared<float>();
-  int* const offsets = reinterpret_cast<int*>(ring + stages * tile.warps * tile.record);
+  int* const offsets = reinterpret_cast<int*>(ring + stages * tile.teams * tile.record);
 
   std::int64_t n = blockIdx.x;
   const std::int64_t strip = take_axis(n, tile.strips) * tile.across;
@@ -222,84 +219,80 @@ __global__ void __launch_bounds__(max_warps* warp_lanes, 2)
   const int own = static_cast<int>(u - o * rows.stride) + down * row_pair;
   const int positions = tile.positions();
   const int filters = static_cast<int>(g.filters);
-  const int steps = ceil_div(filters, tile.warps);
+  const int steps = ceil_div(filters, tile.teams);
   const T* const image = dy.data + n * dy.strides[0];
-  const auto staged = [&](int step, int of_warp) {
-    return ring + (step % stages * tile.warps + of_warp) * tile.record;
+  const auto staged = [&](int step, int of_team) {
+    return ring + (step % stages * tile.teams + of_team) * tile.record;
   };
   float sums[row_pair][Channels][columns] = {};
-  const auto multiply = [&](int step) {
-    if (step * tile.warps + warp >= filters) return;
-    const float* const from = staged(step, warp);
-    multiply_filter<Channels, Stride, Taps>(from + across * cells, from + positions, g, tile, own,
-                                            sums);
+  // Copies a team's filter: without its dy, if filters are contiguous.
+  const auto copy_filter = [&](int step) {
+    const int k = step * tile.teams + team;
+    if (k < filters) {
+      float* const to = staged(step, team);
+      if (!tile.contiguous) {
+        copy_elements(to, image + k * dy.strides[1], offsets, 0, positions, lane, tile.lanes);
+      }
+      copy_elements(to, w.data + k * w.strides[0], offsets, positions, tile.record, lane,
+                    tile.lanes);
+    }
+    // A group even without copies, so that a wait always refers to the same step.
+    ptx::async_commit();
+  };
+  // Contiguous filters: a thread loads an element of dy of all teams' filters.
+  const int thread = static_cast<int>(threadIdx.x);
+  const auto threads = static_cast<int>(blockDim.x);
+  const auto load_position = [&](int step, int i) {
+    return load_filters(image + step * group, offsets[i], smaller(filters - step * group, group));
+  };
+  const auto store_position = [&](int step, int i, const Pack<T, group>& values) {
+#pragma unroll
+    for (int f = 0; f < group; ++f) staged(step, f)[i] = convert<float>(values[f]);
   };
 
+  const int distance = tile.contiguous ? 1 : stages - 1;
+  for (int step = 0; step < distance; ++step) copy_filter(step);
   if (tile.contiguous) {
-    const auto copy_weights = [&](int step) {
-      const int k = step * group + warp;
-      if (k >= filters) return;
-      copy_elements(staged(step, warp), w.data + k * w.strides[0], offsets, positions, tile.record);
-    };
-    const auto load_position = [&](int step, int i) {
-      return load_filters(image + step * group, offsets[i], smaller(filters - step * group, group));
-    };
-    const auto store_position = [&](int step, int i, const Pack<T, group>& values) {
-#pragma unroll
-      for (int f = 0; f < group; ++f) staged(step, f)[i] = convert<float>(values[f]);
-    };
-    const int thread = static_cast<int>(threadIdx.x);
-    constexpr int threads = max_warps * warp_lanes;
-    for (int step = -1; step < steps; ++step) {
-      if (step >= 0) {
-        ptx::async_wait_all();
-        __syncthreads();  // this step has arrived; no warp reads the record of the next step
-      }
-      const bool more = step + 1 < steps;
-      Pack<T, group> ahead[held];
-      if (more) {
-        copy_weights(step + 1);
-#pragma unroll
-        for (int l = 0; l < held; ++l) {
-          const int i = thread + l * threads;
-          if (i < positions) ahead[l] = load_position(step + 1, i);
-        }
-      }
-      if (step >= 0) multiply(step);
-      if (more) {
-#pragma unroll
-        for (int l = 0; l < held; ++l) {
-          const int i = thread + l * threads;
-          if (i < positions) store_position(step + 1, i, ahead[l]);
-        }
-        for (int i = thread + held * threads; i < positions; i += threads) {
-          store_position(step + 1, i, load_position(step + 1, i));
-        }
-      }
-    }
-  } else {
-    const auto copy_filter = [&](int step) {
-      const int k = step * tile.warps + warp;
-      if (k < filters) {
-        float* const to = staged(step, warp);
-        copy_elements(to, image + k * dy.strides[1], offsets, 0, positions);
-        copy_elements(to, w.data + k * w.strides[0], offsets, positions, tile.record);
-      }
-      // A group even without copies, so that a wait always refers to the same step.
-      ptx::async_commit();
-    };
-#pragma unroll
-    for (int step = 0; step < stages - 1; ++step) copy_filter(step);
-    for (int step = 0; step < steps; ++step) {
-      ptx::async_wait<stages - 2>();
-      __syncwarp();  // this filter has arrived; no lane reads the filter before it
-      copy_filter(step + stages - 1);
-      multiply(step);
-    }
-    ptx::async_wait_all();
+    for (int i = thread; i < positions; i += threads) store_position(0, i, load_position(0, i));
   }
+  for (int step = 0; step < steps; ++step) {
+    // This step's filters have arrived, and no thread reads those of the step before.
+    if (tile.contiguous) {
+      ptx::async_wait_all();
+      __syncthreads();
+    } else {
+      ptx::async_wait<stages - 2>();
+      __syncwarp();
+    }
+    copy_filter(step + distance);
+    const bool ahead = tile.contiguous && step + 1 < steps;
+    Pack<T, group> values[held];
+    if (ahead) {
+#pragma unroll
+      for (int l = 0; l < held; ++l) {
+        const int i = thread + l * threads;
+        if (i < positions) values[l] = load_position(step + 1, i);
+      }
+    }
+    if (step * tile.teams + team < filters) {
+      const float* const from = staged(step, team);
+      multiply_filter<Channels, Stride, Taps>(from + across * cells, from + positions, g, tile, own,
+                                              sums);
+    }
+    if (ahead) {
+#pragma unroll
+      for (int l = 0; l < held; ++l) {
+        const int i = thread + l * threads;
+        if (i < positions) store_position(step + 1, i, values[l]);
+      }
+      for (int i = thread + held * threads; i < positions; i += threads) {
+        store_position(step + 1, i, load_position(step + 1, i));
+      }
+    }
+  }
+  ptx::async_wait_all();
 
-  // Each warp stores its sums, [warp][row and channel][pack][lane], then adds those of some rows.
+  // Each team stores its sums, [team][row and channel][pack][lane], then adds those of some rows.
   constexpr int packs = columns / 4;
   constexpr int lines = row_pair * Channels;
   __syncthreads();  // no warp reads the ring
@@ -310,23 +303,23 @@ __global__ void __launch_bounds__(max_warps* warp_lanes, 2)
       Pack<float, 4> four;
 #pragma unroll
       for (int i = 0; i < 4; ++i) four[i] = sums[line / Channels][line % Channels][4 * p + i];
-      store_wide(ring + 4 * (((warp * lines + line) * packs + p) * warp_lanes + lane), four);
+      store_wide(ring + 4 * (((team * lines + line) * packs + p) * tile.lanes + lane), four);
     }
   }
   __syncthreads();
   const std::int64_t column = (strip + across) * columns;
   const int valid = static_cast<int>(smaller(g.axis[2].in - column, std::int64_t{columns}));
   if (lane >= tile.across * tile.down || valid <= 0) return;
-  for (int line = warp; line < lines; line += tile.warps) {
+  for (int line = team; line < lines; line += tile.teams) {
     const int c = line % Channels;
     const std::int64_t h = u + down * row_pair + line / Channels - rows.padding;
     if (c >= g.channels || h < 0 || h >= rows.in) continue;
     float totals[columns] = {};
-    for (int from = 0; from < tile.warps; ++from) {
+    for (int from = 0; from < tile.teams; ++from) {
 #pragma unroll
       for (int p = 0; p < packs; ++p) {
         const Pack<float, 4> four =
-            load_wide<4>(ring + 4 * (((from * lines + line) * packs + p) * warp_lanes + lane));
+            load_wide<4>(ring + 4 * (((from * lines + line) * packs + p) * tile.lanes + lane));
 #pragma unroll
         for (int i = 0; i < 4; ++i) totals[4 * p + i] += four[i];
       }
@@ -346,49 +339,71 @@ __global__ void __launch_bounds__(max_warps* warp_lanes, 2)
   }
 }
 
-/// Returns the number of channels for which the layer's kernel is compiled.
-int compiled_channels(const ConvGeometry& g) {
-  return g.channels == 1 ? 1 : g.channels <= 3 ? 3 : 4;
+/// Calls the kernel of type T for the layer's channels, stride and taps.
+template <class T>
+void launch_split(const ConvBackwardData::Args& args, const SplitTile& tile,
+                  const LaunchShape& shape, Context& context) {
+  const ConvGeometry& g = args.geometry;
+  const auto with_channels = [&]<int Channels>() {
+    const auto with_stride = [&]<int Stride>() {
+      const auto start = [&](auto kernel) {
+        launch(context, shape, kernel, args.dy.view<const T, 5>(), args.w.view<const T, 5>(),
+               args.dx.view<T, 5>(), g, tile);
+      };
+      constexpr int fewest = fewest_taps(Stride);
+      tile.taps == fewest ? start(conv_backward_data_split_filters<T, Channels, Stride, fewest>)
+                          : start(conv_backward_data_split_filters<T, Channels, Stride, long_taps>);
+    };
+    g.axis[2].stride == 1 ? with_stride.template operator()<1>()
+                          : with_stride.template operator()<2>();
+  };
+  if (g.channels == 1) with_channels.template operator()<1>();
+  if (g.channels == 2) with_channels.template operator()<2>();
+  if (g.channels == 3) with_channels.template operator()<3>();
+  if (g.channels == 4) with_channels.template operator()<4>();
 }
+
+/// Launches the kernel; compiled with its kernels in T's part of this file.
+template <class T>
+void launch_type(const ConvBackwardData::Args& args, const SplitTile& tile,
+                 const LaunchShape& shape, Context& context);
+template <>
+void launch_type<RUNG_SPLIT_TYPE>(const ConvBackwardData::Args& args, const SplitTile& tile,
+                                  const LaunchShape& shape, Context& context) {
+  launch_split<RUNG_SPLIT_TYPE>(args, tile, shape, context);
+}
+
+#if RUNG_SPLIT_ONCE
+namespace {
 
 /// Returns the multiply-adds of a thread and filter.
 std::int64_t products_of(const ConvGeometry& g) {
   const std::int64_t taps = g.axis[1].kernel * (reach_of(g.axis[2]) + 1);
-  return ceil_div(cells * row_pair * compiled_channels(g) * taps, g.axis[1].stride);
+  return ceil_div(cells * row_pair * g.channels * taps, g.axis[1].stride);
 }
 
-/// Sets the lanes of a warp, and the numbers that follow from them.
-void set_lanes(SplitTile& tile, const ConvGeometry& g, std::int64_t across) {
+/// Sets the arrangement of a team's lanes, and the numbers that follow from it.
+void set_lanes(SplitTile& tile, const ConvGeometry& g, int lanes, std::int64_t across) {
   const ConvAxis& rows = g.axis[1];
   const std::int64_t pieces = ceil_div(g.axis[2].in, cells * g.axis[2].stride);
   const std::int64_t pairs = ceil_div(rows.in + rows.padding % row_pair, std::int64_t{row_pair});
+  tile.lanes = lanes;
   tile.strips = ceil_div(pieces, across);
   tile.across = static_cast<int>(ceil_div(pieces, tile.strips));
-  tile.bands = ceil_div(pairs, std::int64_t{warp_lanes / tile.across});
+  tile.bands = ceil_div(pairs, std::int64_t{lanes / tile.across});
   tile.down = static_cast<int>(ceil_div(pairs, tile.bands));
   tile.height = static_cast<int>((reach_of(rows) + tile.down * row_pair - 1) / rows.stride + 1);
   tile.pitch = cells * (tile.across - 1) + tile.taps * (tile.windows - 1) +
                round_up(tile.taps + cells - 1, 4);
 }
 
-/// Returns the tile with the fewest instructions per filter among all shapes of a warp.
-SplitTile split_tile(const ConvBackwardData::Args& args) {
-  const ConvGeometry& g = args.geometry;
-  const ConvAxis& axis = g.axis[2];
-  SplitTile tile{};
-  tile.shift = static_cast<int>(axis.padding % axis.stride);
-  const std::int64_t taps = ceil_div(reach_of(axis) + 1 + tile.shift, axis.stride);
-  const std::int64_t fewest = fewest_taps(axis.stride);
-  tile.taps = static_cast<int>(taps > fewest + 2 ? std::int64_t{long_taps} : larger(taps, fewest));
-  tile.windows = static_cast<int>(ceil_div(taps, std::int64_t{tile.taps}));
-  tile.contiguous = args.dy.strides[1] == 1 && g.filters > group / 2;
-  tile.warps = static_cast<int>(
-      tile.contiguous ? max_warps : clamped(g.filters, std::int64_t{1}, std::int64_t{max_warps}));
+/// Sets the arrangement with the fewest instructions per filter.
+void set_best_lanes(SplitTile& tile, const ConvGeometry& g, int lanes) {
   std::int64_t least = 0;
   std::int64_t best = 1;
-  for (std::int64_t across = 1; across <= warp_lanes; ++across) {
-    set_lanes(tile, g, across);
-    const std::int64_t copies = ceil_div(tile.positions(), warp_lanes);
+  for (std::int64_t across = 1; across <= lanes; ++across) {
+    set_lanes(tile, g, lanes, across);
+    const std::int64_t copies = ceil_div(tile.positions(), lanes);
     const std::int64_t instructions =
         tile.strips * tile.bands * (products_of(g) + instructions_per_copy * copies);
     if (across == 1 || instructions < least) {
@@ -396,23 +411,39 @@ SplitTile split_tile(const ConvBackwardData::Args& args) {
       best = across;
     }
   }
-  set_lanes(tile, g, best);
+  set_lanes(tile, g, lanes, best);
+}
+
+std::int64_t blocks_of_split(const ConvGeometry& g, const SplitTile& tile) {
+  return g.images * tile.bands * tile.strips;
+}
+
+/// Returns the layer's tile. A team is half a warp if whole warps leave SMs idle.
+SplitTile split_tile(const ConvBackwardData::Args& args, const Context& context) {
+  const ConvGeometry& g = args.geometry;
+  const ConvAxis& axis = g.axis[2];
+  SplitTile tile{};
+  tile.shift = static_cast<int>(axis.padding % axis.stride);
+  const std::int64_t taps = ceil_div(reach_of(axis) + 1 + tile.shift, axis.stride);
+  tile.taps = taps <= fewest_taps(axis.stride) ? fewest_taps(axis.stride) : long_taps;
+  tile.windows = static_cast<int>(ceil_div(taps, std::int64_t{tile.taps}));
+  tile.contiguous = args.dy.strides[1] == 1 && g.filters > group / 2;
+  tile.teams = static_cast<int>(
+      tile.contiguous ? group : clamped(g.filters, std::int64_t{1}, std::int64_t{max_teams}));
+  set_best_lanes(tile, g, max_lanes);
+  if (blocks_of_split(g, tile) < context.info().sms) set_best_lanes(tile, g, max_lanes / 2);
   const std::int64_t weights =
       g.axis[1].kernel * tile.windows *
-      weights_per_window(compiled_channels(g), static_cast<int>(axis.stride), tile.taps);
+      weights_per_window(static_cast<int>(g.channels), static_cast<int>(axis.stride), tile.taps);
   tile.record = static_cast<int>(tile.positions() + weights);
   return tile;
 }
 
-std::int64_t split_bytes(const ConvGeometry& g, const SplitTile& tile) {
-  const std::int64_t staged = (std::int64_t{stages} * tile.warps + 1) * tile.record;
-  const std::int64_t sums = std::int64_t{tile.warps} * warp_lanes * row_pair *
-                            compiled_channels(g) * cells * g.axis[2].stride;
+std::int64_t bytes_of_split(const ConvGeometry& g, const SplitTile& tile) {
+  const std::int64_t staged = (std::int64_t{stages} * tile.teams + 1) * tile.record;
+  const std::int64_t sums =
+      std::int64_t{tile.teams} * tile.lanes * row_pair * g.channels * cells * g.axis[2].stride;
   return 4 * larger(staged, sums);
-}
-
-std::int64_t split_blocks(const ConvGeometry& g, const SplitTile& tile) {
-  return g.images * tile.bands * tile.strips;
 }
 
 /// Returns the largest offset within the last axes of a tensor, from axis `first` on.
@@ -432,72 +463,51 @@ Support supports(const ConvBackwardData::Args& args, const Context& context) {
   if (args.dx.dtype == DType::f64) return unsupported("f32, f16 and bf16");
   if (!is_flat(g) || g.groups != 1) return unsupported("two dimensions and one group");
   if (g.channels < 1 || g.channels > 4) return unsupported("1 to 4 channels");
-  if (g.filters < 1) return unsupported("at least one filter");
+  if (args.dx.empty() || args.dy.empty()) return unsupported("there is nothing to multiply");
   if (columns.stride > 2) return unsupported("columns of stride 1 or 2");
   const bool small = reach_of(rows) < max_extent && rows.stride < max_extent &&
                      reach_of(columns) < max_extent && g.filters < (std::int64_t{1} << 30);
-  const SplitTile tile = small ? split_tile(args) : SplitTile{};
-  if (!small || split_bytes(g, tile) > static_cast<std::int64_t>(context.info().shared_per_block)) {
+  const SplitTile tile = small ? split_tile(args, context) : SplitTile{};
+  if (!small ||
+      bytes_of_split(g, tile) > static_cast<std::int64_t>(context.info().shared_per_block)) {
     return unsupported(
-        "the rows of dy that a tile reads, of three filters per warp, must fit in shared memory");
+        "the rows of dy that a tile reads, of three filters per team, must fit in shared memory");
   }
   if (largest_offset(args.dy, 2) >= max_offset || largest_offset(args.w, 1) >= max_offset) {
     return unsupported("images of dy and filters of up to 2^31 - 1 elements");
   }
-  return split_blocks(g, tile) <= 0x7fffffff ? supported : unsupported("up to 2^31 - 1 tiles");
+  return blocks_of_split(g, tile) <= 0x7fffffff ? supported : unsupported("up to 2^31 - 1 tiles");
 }
 
-/// Returns the work of a layer: a warp loops over its filters, which it copies and multiplies.
-Work work(const ConvBackwardData::Args& args, const Context&) {
+/// Returns the work of a layer: a team loops over its filters, which it copies and multiplies.
+Work work(const ConvBackwardData::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
-  const SplitTile tile = split_tile(args);
+  const SplitTile tile = split_tile(args, context);
   const std::int64_t products = products_of(g);
-  const std::int64_t copies = ceil_div(tile.record, warp_lanes);
-  const std::int64_t blocks = split_blocks(g, tile);
+  const std::int64_t copies = ceil_div(tile.record, tile.lanes);
+  const std::int64_t blocks = blocks_of_split(g, tile);
+  const std::int64_t threads = std::int64_t{tile.teams} * tile.lanes;
   const bool halves = args.dx.dtype != DType::f32;
-  return {.operations = 2.0 * static_cast<double>(blocks * warp_lanes) *
+  return {.operations = 2.0 * static_cast<double>(blocks * tile.lanes) *
                         static_cast<double>(g.filters) * static_cast<double>(products),
           .blocks = blocks,
-          .resident = clamped(sm_shared_bytes / (split_bytes(g, tile) + (1 << 10)), std::int64_t{1},
-                              std::int64_t{2 * max_warps / tile.warps}),
-          .rounds = ceil_div(g.filters, std::int64_t{tile.warps}),
-          .steps = g.filters * (products + instructions_per_copy * copies),
+          .resident = clamped(sm_shared_bytes / (bytes_of_split(g, tile) + (1 << 10)),
+                              std::int64_t{1}, 2 * max_threads / threads),
+          .rounds = ceil_div(g.filters, std::int64_t{tile.teams}),
+          .steps = g.filters * (products + instructions_per_copy * copies) * tile.lanes / max_lanes,
           .path = tile.contiguous ? "nhwc"
                   : halves        ? "16-bit"
                                   : ""};
 }
 
 void run(const ConvBackwardData::Args& args, Context& context) {
-  const ConvGeometry& g = args.geometry;
-  const SplitTile tile = split_tile(args);
-  const LaunchShape shape{.grid = split_blocks(g, tile),
-                          .block = tile.warps * warp_lanes,
-                          .shared_bytes = static_cast<std::size_t>(split_bytes(g, tile))};
-  visit<float, f16, bf16>(args.dx.dtype, [&]<class T>() {
-    const auto with_channels = [&]<int Channels>() {
-      const auto with_stride = [&]<int Stride>() {
-        const auto start = [&](auto kernel) {
-          launch(context, shape, kernel, args.dy.view<const T, 5>(), args.w.view<const T, 5>(),
-                 args.dx.view<T, 5>(), g, tile);
-        };
-        constexpr int fewest = fewest_taps(Stride);
-        if (tile.taps == fewest) {
-          start(conv_backward_data_split_filters<T, Channels, Stride, fewest>);
-        }
-        if (tile.taps == fewest + 1) {
-          start(conv_backward_data_split_filters<T, Channels, Stride, fewest + 1>);
-        }
-        if (tile.taps == fewest + 2) {
-          start(conv_backward_data_split_filters<T, Channels, Stride, fewest + 2>);
-        }
-      };
-      if (g.axis[2].stride == 1) with_stride.template operator()<1>();
-      if (g.axis[2].stride == 2) with_stride.template operator()<2>();
-    };
-    if (compiled_channels(g) == 1) with_channels.template operator()<1>();
-    if (compiled_channels(g) == 3) with_channels.template operator()<3>();
-    if (compiled_channels(g) == 4) with_channels.template operator()<4>();
-  });
+  const SplitTile tile = split_tile(args, context);
+  const LaunchShape shape{
+      .grid = blocks_of_split(args.geometry, tile),
+      .block = tile.teams * tile.lanes,
+      .shared_bytes = static_cast<std::size_t>(bytes_of_split(args.geometry, tile))};
+  visit<float, f16, bf16>(args.dx.dtype,
+                          [&]<class T>() { launch_type<T>(args, tile, shape, context); });
 }
 
 const Rung<ConvBackwardData> self{{.name = "split_filters",
@@ -508,4 +518,5 @@ const Rung<ConvBackwardData> self{{.name = "split_filters",
                                    .run = run}};
 
 }  // namespace
-}  // namespace rung
+#endif  // RUNG_SPLIT_ONCE
+}  // namespace rung::conv_cuda::inline RUNG_TARGET::split_filters
