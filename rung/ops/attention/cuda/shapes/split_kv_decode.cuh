@@ -229,7 +229,8 @@ __device__ __forceinline__ void multiply_tile(const Heads<T>& p, const Cut<float
   mine.load(p, b, g, mask, first_row + warp_row, rows.count);
   SharedRows<T, Width> shared_rows{};
   if constexpr (Tile::shared_q) {
-    store_queries<Plain, T, T, Width>(p, b, g, first_row, rows.count, Tile::rows, layout.q.at);
+    store_queries<Plain, T, T, Width>(p, b, g, first_row, rows.count, warp, warps, Tile::rows,
+                                      layout.q.at);
     shared_rows.q = layout.q.at + warp_row;
   }
   if constexpr (!Plain) shared_rows.indices = layout.of.rows + warp_row;

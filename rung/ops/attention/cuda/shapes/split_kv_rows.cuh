@@ -253,19 +253,20 @@ struct WarpRows {
   }
 };
 
-/// Stores `count` rows of q from first_row on, rows and columns that do not exist as zeros. Threads
-/// of `warps` warps call it.
+/// Stores rows first, first + step ... below `count` of q, counted from first_row; rows and columns
+/// that do not exist as zeros. A warp calls it.
 template <bool Plain, class T, class K, int Width>
 __device__ __forceinline__ void store_queries(const Heads<T, K>& p, std::int64_t b, std::int64_t g,
-                                              std::int64_t first_row, std::int64_t rows, int count,
-                                              T (*to)[Width + 8]) {
-  for (int r = static_cast<int>(threadIdx.x) / warp_size; r < count; r += warps) {
+                                              std::int64_t first_row, std::int64_t rows, int first,
+                                              int step, int count, T (*to)[Width + 8]) {
+#pragma unroll 4
+  for (int r = first; r < count; r += step) {
     const bool exists = first_row + r < rows;
     const Row<T> row(p, b, g, exists ? first_row + r : 0);
     const View<const T, 1> from = (Plain ? p.q.at(b) : p.q_of(b)).at(row.h).at(row.i);
 #pragma unroll
-    for (int first = 0; first < Width; first += warp_size) {
-      const int column = first + lane_of_thread();
+    for (int start = 0; start < Width; start += warp_size) {
+      const int column = start + lane_of_thread();
       to[r][Columns<K>::place_of_q(column)] =
           exists && column < p.width() ? from(column) : zero<T>();
     }

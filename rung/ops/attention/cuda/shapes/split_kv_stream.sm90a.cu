@@ -2,16 +2,15 @@
 // attention / split KV, streamed
 //
 // Idea     The tiles of keys of all heads form one list, which is divided evenly among as many
-//          blocks as the GPU holds. One thread of a block streams its part of the list through a
-//          ring of tensor copies, from one head to the next without a gap, while four warps
-//          multiply the rows of queries by them. The blocks that share a head store partial
-//          results; the last of them adds these up in a fixed order.
-// Changes  against split_kv_decode: TMA instead of copies by all threads; no second wave of blocks,
-//          no drained pipeline between heads, and no second kernel.
-// Cost     one read of K and V. At most two partial results per block.
-// Limits   f16 and bf16 in layouts that TMA supports; D and Dv up to 256; pages of 8, 16, 32 or a
-//          multiple of 64 keys; queries on an axis. Above 64 rows, each further tile of rows reads
-//          K and V again, from L2.
+//          warps as the GPU holds. A warp streams its part of the list through a ring of tensor
+//          copies of its own, from one head to the next without a gap, and waits for nobody else.
+//          A second kernel combines the parts of a head in a fixed order.
+// Changes  against split_kv_decode: TMA instead of copies by all threads; no barrier, no second
+//          wave of blocks, and no drained pipeline between heads. Reads e4m3 keys.
+// Cost     one read of K and V. At most two partial results per warp.
+// Limits   f16 and bf16 queries; keys of their type or e4m3 in layouts that TMA supports; D and Dv
+//          up to 256; pages of 8 keys, or a multiple of 16 (e4m3: 16, or of 32); queries on an
+//          axis. Above 16 rows, each further tile of rows reads K and V again, from L2.
 // Source   T. Dao and others, Flash-Decoding for long-context inference, 2023; Z. Ye and others,
 //          FlashInfer, 2025 (balanced lists of work).
 #ifndef RUNG_SPLIT_TYPE
@@ -20,32 +19,25 @@
 
 #include "rung/cpu/split.hpp"  // types: f16,f16 bf16,bf16 f16,e4m3 bf16,e4m3
 #include "rung/device/e4m3.hpp"
-#include "rung/device/last_block.hpp"
 #include "rung/device/ptx/tensor_copy.hpp"
 #include "rung/device/stage_ring.hpp"
-#include "rung/device/tickets.hpp"
 #include "rung/ops/attention/cuda/detail/facts.hpp"
 #include "rung/ops/attention/cuda/shapes/split_kv_rows.cuh"
 
 namespace rung::attention_cuda::inline RUNG_TARGET::split_kv {
 
 constexpr int block_threads = warp_size * warps;
-constexpr int most_blocks = 4096;  // that may share heads
+constexpr int most_parts = 4096;  // of a list, and of a head
 
 /// Sizes by padded width of D and Dv: stages of K and V fill shared memory.
-template <class K, int Width, int RowWarps, bool Plain>
+template <class K, int Width, bool Plain>
 struct StreamTile {
-  static constexpr int keys = sizeof(K) == 1 && Width > 64 ? 128 : 64;
   static constexpr int width = Width;
-  static constexpr int row_warps = RowWarps;
   static constexpr bool plain = Plain;
-  /// q is in shared memory where registers do not suffice for it.
-  static constexpr bool shared_q = Width == 256 || (!Plain && (Width == 128 || RowWarps > 1));
-  static constexpr int rows = warp_rows * RowWarps;
-  static constexpr int blocks_per_sm = Width == 64                                ? 3
-                                       : Width == 128 && (RowWarps == 1 || Plain) ? 2
-                                                                                  : 1;
-  static constexpr int stages = Width == 64 ? 4 : Width == 128 && blocks_per_sm == 1 ? 5 : 3;
+  static constexpr int keys = sizeof(K) == 1 && Width > 64 ? 32 : 16;
+  static constexpr bool shared_q = Width == 256;  // registers do not suffice for it
+  static constexpr int blocks_per_sm = Width == 64 ? 3 : Width == 128 ? 2 : 1;
+  static constexpr int stages = Width == 64 ? 4 : 3;
 };
 
 /// Tile of K and V in panels of 128 bytes of a key, swizzled. Loads fragments of mma as WarpRows
@@ -92,14 +84,6 @@ struct alignas(1024) KeyStage {
   }
 };
 
-/// Exchange buffer for warps that share rows, 32 columns at a time. The padding puts rows into
-/// different banks.
-struct StreamExchange {
-  float maximum[warps][warp_rows];
-  float sum[warps][warp_rows];
-  float weighted[warps][warp_rows][warp_size + 4];
-};
-
 /// Tiles of keys of a head that some row of a tile of rows sees; at least one, so that rows without
 /// keys are written.
 struct HeadTiles {
@@ -119,30 +103,24 @@ struct ListPlace {
   [[nodiscard]] __device__ __forceinline__ int tile() const { return tiles.first + place - start; }
 };
 
-template <class T, class K, int Width, int RowWarps, bool Plain>
+template <class T, class K, int Width, bool Plain>
 struct StreamLayout {
-  using Tile = StreamTile<K, Width, RowWarps, Plain>;
+  using Tile = StreamTile<K, Width, Plain>;
   using Stage = KeyStage<T, K, Width, Tile::keys>;
-  Stage stages[Tile::stages];
-  StageRing<Tile::stages> ring;
-  ListPlace next;  // to be loaded, into this stage with this parity
-  int next_stage;
-  unsigned next_parity;
-  T q[Tile::shared_q ? Tile::rows : 1][Width + 8];
-  RowIndices rows[Plain ? 1 : Tile::rows];
-  std::conditional_t<RowWarps == 1, StreamExchange, int> exchange;
-  int is_last;
+  Stage stages[warps][Tile::stages];
+  ptx::MemoryBarrier full[warps][Tile::stages];
+  T q[Tile::shared_q ? warps : 1][warp_rows][Width + 8];
+  RowIndices rows[Plain ? 1 : warps][warp_rows];
 };
 
-/// Kernel arguments. The partial results of a block have two places: for the first head of its part
-/// of the list, and for the last.
+/// Kernel arguments. A warp's part of the list has partial results of two heads: of the first one,
+/// and of the last one.
 template <class T, class K>
 struct StreamCall {
   Heads<T, K> heads;
   TensorMap k, v;
-  Cut<float> cut;     // [row tile][block][first, last] instead of batch elements and splits
-  int box_keys;       // keys per tensor copy: a tile, or a smaller page
-  unsigned* tickets;  // [row tile][block], of the head whose first tile the block has
+  Cut<float> cut;  // [row tile][part of the list][first, last head][row]
+  int box_keys;    // keys per tensor copy: a tile, or a smaller page
 };
 
 template <class T, class K, int TileKeys>
@@ -166,11 +144,35 @@ class TileList {
     return {first, larger(end - first, 1)};
   }
 
+  /// Returns the first batch element for which is_it(end of its tiles in the list, element) is true,
+  /// and adds the tiles of those before it.
+  template <class F>
+  __device__ __forceinline__ int element_where(int& before, const F& is_it) const {
+    for (int first = 0; first < batch(); first += warp_size) {
+      const int own = first + lane_of_thread();
+      const int count = own < batch() ? tiles_of(own).count * kv_heads() : 0;
+      int sum = count;
+#pragma unroll
+      for (int distance = 1; distance < warp_size; distance *= 2) {
+        const int lower = shuffle_up(sum, distance);
+        if (lane_of_thread() >= distance) sum += lower;
+      }
+      const unsigned found = __ballot_sync(all_lanes, is_it(before + sum, own));
+      if (found != 0) {
+        const int lane = __ffs(static_cast<int>(found)) - 1;
+        before += shuffle(sum - count, lane);
+        return first + lane;
+      }
+      before += shuffle(sum, warp_size - 1);
+    }
+    return 0;
+  }
+
  public:
   __device__ __forceinline__ TileList(const Heads<T, K>& p, int first_row, int last_row)
       : p_(p), first_query_(first_row / p.group), last_query_(last_row / p.group) {}
 
-  /// Returns the number of tiles. All lanes of a warp call it, and at().
+  /// Returns the number of tiles. All lanes of a warp call it, at() and head().
   [[nodiscard]] __device__ __forceinline__ int length() const {
     if (is_uniform()) return tiles_of(0).count * kv_heads() * batch();
     int sum = 0;
@@ -182,6 +184,7 @@ class TileList {
     return sum * kv_heads();
   }
 
+  /// Returns where tile `place` of the list is.
   [[nodiscard]] __device__ __forceinline__ ListPlace at(int place) const {
     ListPlace found{.place = place, .b = 0, .g = 0, .start = 0, .tiles = {}};
     int before = 0;  // tiles of the elements before b
@@ -190,29 +193,24 @@ class TileList {
       found.b = place / of_element;
       before = found.b * of_element;
     } else {
-      for (int first = 0; first < batch(); first += warp_size) {
-        const int own = first + lane_of_thread();
-        const int count = own < batch() ? tiles_of(own).count * kv_heads() : 0;
-        int sum = count;
-#pragma unroll
-        for (int distance = 1; distance < warp_size; distance *= 2) {
-          const int lower = shuffle_up(sum, distance);
-          if (lane_of_thread() >= distance) sum += lower;
-        }
-        const unsigned beyond = __ballot_sync(all_lanes, before + sum > place);
-        if (beyond != 0) {
-          const int lane = __ffs(static_cast<int>(beyond)) - 1;
-          found.b = first + lane;
-          before += shuffle(sum - count, lane);
-          break;
-        }
-        before += shuffle(sum, warp_size - 1);
-      }
+      found.b = element_where(before, [&](int end, int) { return end > place; });
     }
     found.tiles = tiles_of(found.b);
     found.g = (place - before) / found.tiles.count;
     found.start = before + found.g * found.tiles.count;
     return found;
+  }
+  /// Returns the first tile of a head.
+  [[nodiscard]] __device__ __forceinline__ ListPlace head(int b, int g) const {
+    int before = 0;
+    if (is_uniform()) {
+      before = b * tiles_of(0).count * kv_heads();
+    } else {
+      element_where(before, [&](int, int element) { return element == b; });
+    }
+    const HeadTiles tiles = tiles_of(b);
+    const int start = before + g * tiles.count;
+    return {.place = start, .b = b, .g = g, .start = start, .tiles = tiles};
   }
 
   /// Goes to the first tile of the next head.
@@ -226,144 +224,157 @@ class TileList {
   }
 };
 
-/// Division of a list among blocks: block w has the tiles [begin(w), begin(w + 1)).
-struct ListShares {
-  int length, blocks;  // no more blocks than tiles
+/// Division of a list among warps: part w has the tiles [begin(w), begin(w + 1)).
+struct ListParts {
+  int length, count;  // no more parts than tiles
 
-  [[nodiscard]] __device__ __forceinline__ int begin(int block) const {
-    return static_cast<int>(std::int64_t{length} * block / blocks);
+  __device__ __forceinline__ ListParts(int length, int most)
+      : length(length), count(smaller(most, length)) {}
+  [[nodiscard]] __device__ __forceinline__ int begin(int part) const {
+    return static_cast<int>(std::int64_t{length} * part / count);
   }
+  /// Returns the part that has a tile.
   [[nodiscard]] __device__ __forceinline__ int owner(int place) const {
-    return static_cast<int>(((std::int64_t{place} + 1) * blocks - 1) / length);
+    return static_cast<int>(((std::int64_t{place} + 1) * count - 1) / length);
   }
 };
 
-/// Starts the copies of a tile of keys into a stage. One thread calls it.
-template <class T, class K, int Width, int Keys>
-__device__ __forceinline__ void load_stage(const StreamCall<T, K>& call, const ListPlace& at,
-                                           KeyStage<T, K, Width, Keys>& stage,
-                                           ptx::MemoryBarrier& full) {
-  using Stage = KeyStage<T, K, Width, Keys>;
-  const Heads<T, K>& p = call.heads;
-  const RowRange keys = p.key_rows(at.b);
-  for (int row = 0; row < Keys; row += call.box_keys) {
-    const int key = at.tile() * Keys + row;
-    int number = p.key_offsets.data == nullptr ? at.b : 0;
-    int from = static_cast<int>(keys.first) + key;
-    if (p.page_table.data != nullptr) {
-      // Behind the last key its page is loaded again, since entries there must not be used; an
-      // entry that names no page must not become an address.
-      const int last = static_cast<int>(keys.count) - 1;
-      auto page = static_cast<std::uint32_t>(key);
-      from = call.cut.page.take(page);
-      page = call.cut.page.quotient(static_cast<std::uint32_t>(clamped(key, 0, larger(last, 0))));
-      number = last < 0 ? 0
-                        : clamped(p.page_table(at.b, std::int64_t{page}), 0,
-                                  static_cast<int>(p.k.shape[0]) - 1);
-    }
-#pragma unroll
-    for (int panel = 0; panel < Stage::panels; ++panel) {
-      const int to = panel * Stage::panel_bytes + row * Stage::line;
-      const int column = panel * Stage::panel_columns;
-      ptx::tensor_load(stage.k + to, call.k, {number, at.g, from, column}, full);
-      ptx::tensor_load(stage.v + to, call.v, {number, at.g, from, column}, full);
-    }
-  }
+/// Rows of a tile of rows: [first, last] of the stacked rows of a head of K and V.
+struct TileRows {
+  int first, last;
+  template <class T, class K>
+  __device__ __forceinline__ TileRows(const StreamCall<T, K>& call, int row_tile)
+      : first(row_tile * warp_rows),
+        last(smaller(first + warp_rows, static_cast<int>(call.cut.rows)) - 1) {}
+  [[nodiscard]] __device__ __forceinline__ int count() const { return last - first + 1; }
+};
+
+/// Returns the columns of a partial result: those of v and up to three zeros.
+template <class T, class K>
+__device__ __forceinline__ int partial_width(const StreamCall<T, K>& call) {
+  return (static_cast<int>(call.heads.value_width()) + 3) / 4 * 4;
 }
 
-template <class T, class K, int Width, int RowWarps, bool Plain>
-__global__ void __launch_bounds__(block_threads,
-                                  StreamTile<K, Width, RowWarps, Plain>::blocks_per_sm)
+/// Returns the index of a row's partial result. `is_last`: of the part's last head that is not its
+/// first one.
+template <class T, class K>
+__device__ __forceinline__ std::int64_t partial_index(const StreamCall<T, K>& call, int row_tile,
+                                                      int part, bool is_last, int row) {
+  const std::int64_t places = std::int64_t{row_tile} * call.cut.splits + part;
+  return (places * 2 + (is_last ? 1 : 0)) * warp_rows + row;
+}
+
+template <class T, class K, int Width, bool Plain>
+__global__ void __launch_bounds__(block_threads, StreamTile<K, Width, Plain>::blocks_per_sm)
     attention_split_kv_stream(const __grid_constant__ StreamCall<T, K> call) {
-  using Layout = StreamLayout<T, K, Width, RowWarps, Plain>;
+  using Layout = StreamLayout<T, K, Width, Plain>;
   using Tile = typename Layout::Tile;
+  using Stage = typename Layout::Stage;
   constexpr int tile_keys = Tile::keys;
-  constexpr int key_warps = warps / RowWarps;
-  constexpr int warp_keys = tile_keys / key_warps;
   // Two groups of 16 keys per step overlap their products; at 256 columns, q and o leave registers
   // for only one.
-  constexpr int steps = warp_keys >= 32 && Width < 256 ? 2 : 1;
+  constexpr int steps = tile_keys >= 32 && Width < 256 ? 2 : 1;
   start_dependent();
   auto& layout = shared<Layout>();
-  auto& ring = layout.ring;
   const Heads<T, K>& p = call.heads;
   const Cut<float>& cut = call.cut;
-  if (threadIdx.x == 0) ring.init(warps);
-  __syncthreads();
-
-  const int row_tile = static_cast<int>(blockIdx.x) % cut.row_tiles;
-  const int block = static_cast<int>(blockIdx.x) / cut.row_tiles;
-  const int first_row = row_tile * Tile::rows;
-  const int last_row = smaller(first_row + Tile::rows, static_cast<int>(cut.rows)) - 1;
-  const TileList<T, K, tile_keys> list(p, first_row, last_row);
-  const int length = list.length();
-  const ListShares shares{length, smaller(cut.splits, length)};
-  if (block >= shares.blocks) return;
-  const int begin = shares.begin(block);
-  const int end = shares.begin(block + 1);
-  ListPlace at = list.at(begin);
   const int warp = static_cast<int>(threadIdx.x) / warp_size;
   const int lane = lane_of_thread();
-  // Loads one more tile. Thread 0 calls it; registers do not suffice for a second place.
-  const auto load_next = [&] {
-    ListPlace& next = layout.next;
-    if (next.place == end) return;
-    RingPlace<Tile::stages> slot{layout.next_stage, layout.next_parity};
-    ring.await_empty(slot);
-    ring.expect(slot, sizeof(typename Layout::Stage));
-    load_stage(call, next, layout.stages[slot.stage], ring.full[slot.stage]);
-    slot.advance();
-    layout.next_stage = slot.stage;
-    layout.next_parity = slot.parity;
-    if (++next.place == next.end_of_head()) list.next_head(next);
-  };
-  if (threadIdx.x == 0) {
-    layout.next = at;
-    layout.next_stage = 0;
-    layout.next_parity = 0;
-    for (int i = 0; i < Tile::stages - 1; ++i) load_next();
+  const int row_tile = static_cast<int>(blockIdx.x) % cut.row_tiles;
+  const int part = static_cast<int>(blockIdx.x) / cut.row_tiles * warps + warp;
+  const TileRows rows(call, row_tile);
+  const TileList<T, K, tile_keys> list(p, rows.first, rows.last);
+  const ListParts parts(list.length(), cut.splits);
+  if (part >= parts.count) return;
+  const int begin = parts.begin(part);
+  const int end = parts.begin(part + 1);
+  ListPlace at = list.at(begin);
+
+  auto& stages = layout.stages[warp];
+  auto& full = layout.full[warp];
+  if (lane == 0) {
+    for (auto& barrier : full) ptx::mbarrier_init(barrier, 1);
+    ptx::mbarrier_fence_init();
   }
   __syncwarp();
-  RingPlace<Tile::stages> slot;
+  // Lane i copies box i of a tile; of scattered keys, the page is loaded one tile ahead.
+  const int boxes = tile_keys / call.box_keys;
+  ListPlace next = at;
+  const auto page_of_next = [&] {
+    if (p.page_table.data == nullptr || next.place >= end || lane >= boxes) return 0;
+    // Behind the last key its page is loaded again, since entries there must not be used; an entry
+    // that names no page must not become an address.
+    const auto last = static_cast<int>(p.key_rows(next.b).count) - 1;
+    if (last < 0) return 0;
+    const int key = smaller(next.tile() * tile_keys + lane * call.box_keys, last);
+    const std::uint32_t index = cut.page.quotient(static_cast<std::uint32_t>(key));
+    return clamped(p.page_table(next.b, std::int64_t{index}), 0,
+                   static_cast<int>(p.k.shape[0]) - 1);
+  };
+  int page = page_of_next();
+  const auto load_next = [&](int stage) {
+    if (next.place >= end) return;
+    if (lane == 0) ptx::mbarrier_arrive_expect(full[stage], sizeof(Stage));
+    __syncwarp();
+    if (lane < boxes) {
+      int number = next.b;
+      int from = next.tile() * tile_keys + lane * call.box_keys;
+      if (p.page_table.data != nullptr) {
+        auto key = static_cast<std::uint32_t>(from);
+        from = cut.page.take(key);
+        number = page;
+      } else if (p.key_offsets.data != nullptr) {
+        from += static_cast<int>(p.key_rows(next.b).first);
+        number = 0;
+      }
+#pragma unroll
+      for (int panel = 0; panel < Stage::panels; ++panel) {
+        const int to = panel * Stage::panel_bytes + lane * call.box_keys * Stage::line;
+        const int column = panel * Stage::panel_columns;
+        ptx::tensor_load(stages[stage].k + to, call.k, {number, next.g, from, column}, full[stage]);
+        ptx::tensor_load(stages[stage].v + to, call.v, {number, next.g, from, column}, full[stage]);
+      }
+    }
+    if (++next.place == next.end_of_head()) list.next_head(next);
+    page = page_of_next();
+  };
+  for (int stage = 0; stage < Tile::stages; ++stage) load_next(stage);
 
-  const int warp_row = warp % RowWarps * warp_rows;
-  const int from = warp / RowWarps * warp_keys;
+  RingPlace<Tile::stages> slot;
   const auto window = static_cast<int>(p.window > 0 ? p.window : p.keys());
-  const SharedRows<T, Width> shared_rows{layout.q + (Tile::shared_q ? warp_row : 0),
-                                         layout.rows + (Plain ? 0 : warp_row)};
-  const ElementRows rows{cut.rows, 0};
+  const SharedRows<T, Width> shared_rows{layout.q[Tile::shared_q ? warp : 0],
+                                         layout.rows[Plain ? 0 : warp]};
+  const ElementRows all_rows{cut.rows, 0};
   Cut<float> whole_rows = cut;
   whole_rows.splits = 1;
   for (; at.place < end; list.next_head(at)) {
     const ScoreRule<float> rule = p.rule_of(at.b, at.g);
     const float factor = unit_of<Plain>(rule).exponent;
     const auto mask = p.mask(at.b);
-    const auto end_of_first = static_cast<int>(mask.end_key(first_row / p.group));
-    const auto first_of_last = static_cast<int>(mask.first_key(last_row / p.group));
+    const auto end_of_first = static_cast<int>(mask.end_key(rows.first / p.group));
+    const auto first_of_last = static_cast<int>(mask.first_key(rows.last / p.group));
     if constexpr (Tile::shared_q) {
-      __syncthreads();  // the rows of the head before have been read
-      store_queries<Plain, T, K, Width>(p, at.b, at.g, first_row, cut.rows, Tile::rows, layout.q);
+      store_queries<Plain, T, K, Width>(p, at.b, at.g, rows.first, cut.rows, 0, 1, warp_rows,
+                                        layout.q[warp]);
     }
     if constexpr (!Plain) {
-      if (threadIdx.x < Tile::rows) {
-        const std::int64_t r = first_row + threadIdx.x;
+      if (lane < warp_rows) {
+        const int r = rows.first + lane;
         const Row<T> row(p, at.b, at.g, r < cut.rows ? r : 0);
-        layout.rows[threadIdx.x] = {row.h, row.i, mask.diagonal(row.i)};
+        layout.rows[warp][lane] = {row.h, row.i, mask.diagonal(row.i)};
       }
     }
-    if constexpr (Tile::shared_q || !Plain) __syncthreads();
+    __syncwarp();
     WarpRows<T, K, Width, Tile::shared_q, Plain, int> mine;
-    mine.load(p, at.b, at.g, mask, first_row + warp_row, cut.rows);
-    const int own = at.place;  // the first tile of this block's part of the head
+    mine.load(p, at.b, at.g, mask, rows.first, cut.rows);
+    const int own = at.place;  // the first tile of this part of the head
     for (; at.place < smaller(end, at.end_of_head()); ++at.place, slot.advance()) {
       const int first = at.tile() * tile_keys;
       const bool masked = first + tile_keys > end_of_first || first < first_of_last;
-      if (threadIdx.x == 0) load_next();
-      __syncwarp();
-      ring.await_full(slot);
-      const auto& tile = layout.stages[slot.stage];
+      ptx::mbarrier_wait(full[slot.stage], slot.parity);
+      const Stage& tile = stages[slot.stage];
 #pragma unroll 1
-      for (int key = from; key < from + warp_keys; key += 16 * steps) {
+      for (int key = 0; key < tile_keys; key += 16 * steps) {
         const int j = first + key;
         if (masked) {
           mine.template add_keys<steps, true>(rule, shared_rows, tile, key, at.b, j, factor,
@@ -373,138 +384,136 @@ __global__ void __launch_bounds__(block_threads,
                                                window);
         }
       }
-      __syncwarp();
-      if (lane == 0) ring.release(slot.stage);
+      __syncwarp();  // the stage has been read
+      load_next(slot.stage);
     }
     mine.finish_sums();
 
     const bool is_whole = own == at.start && at.place == at.end_of_head();
-    const std::int64_t first_part = std::int64_t{row_tile} * 2 * cut.splits;
-    const std::int64_t part = first_part + 2 * block + (own == begin ? 0 : 1);
-    // Calls write(set) with set(column, value) for a row: o, or its partial result.
-    const auto with_row = [&](int row, float maximum, float sum, bool leads, const auto& write) {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const int row = lane / 4 + 8 * r;
+      if (row >= rows.count()) continue;
+      const auto write = [&](int width, const auto& set) {
+#pragma unroll
+        for (int i = 0; i < Width / 4; ++i) {
+          const int column = Columns<K>::of_o(i / 2, lane % 4, i % 2);
+          if (column < width) set(column, mine.o[i / 2][2 * r + i % 2]);
+        }
+      };
       if (is_whole) {
-        const RowResult<false, T> result(p, whole_rows, rows, at.b, at.g, first_row + row, 0,
-                                         maximum, sum, leads);
-        write([&](int column, float value) { result.write(column, value); });
-        return;
-      }
-      const std::int64_t index = part * Tile::rows + row;
-      float* const weighted = cut.weighted + index * p.value_width();
-      if (leads) {
-        cut.maximum[index] = maximum;
-        cut.sum[index] = sum;
-      }
-      write([&](int column, float value) { weighted[column] = value; });
-    };
-    const int row_count = last_row - first_row + 1;
-    if constexpr (key_warps == 1) {
-#pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        const int row = warp_row + lane / 4 + 8 * r;
-        if (row >= row_count) continue;
-        with_row(row, mine.maximum[r], mine.sum[r], lane % 4 == 0, [&](const auto& set) {
-#pragma unroll
-          for (int i = 0; i < Width / 4; ++i) {
-            const int column = Columns<K>::of_o(i / 2, lane % 4, i % 2);
-            if (column < p.value_width()) set(column, mine.o[i / 2][2 * r + i % 2]);
-          }
-        });
-      }
-    } else {
-      StreamExchange& exchange = layout.exchange;
-#pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        if (lane % 4 != 0) continue;
-        exchange.maximum[warp][lane / 4 + 8 * r] = mine.maximum[r];
-        exchange.sum[warp][lane / 4 + 8 * r] = mine.sum[r];
-      }
-#pragma unroll
-      for (int columns = 0; columns < Width; columns += warp_size) {
-#pragma unroll
-        for (int i = 0; i < 16; ++i) {
-          exchange
-              .weighted[warp][lane / 4 + i % 4 / 2 * 8][Columns<K>::of_o(i / 4, lane % 4, i % 2)] =
-              mine.o[columns / 8 + i / 4][i % 4];
+        const RowResult<false, T> result(p, whole_rows, all_rows, at.b, at.g, rows.first + row, 0,
+                                         mine.maximum[r], mine.sum[r], lane % 4 == 0);
+        write(static_cast<int>(p.value_width()),
+              [&](int column, float value) { result.write(column, value); });
+      } else {
+        const std::int64_t index = partial_index(call, row_tile, part, own != begin, row);
+        const int width = partial_width(call);
+        float* const weighted = cut.weighted + index * width;
+        if (lane % 4 == 0) {
+          cut.maximum[index] = mine.maximum[r];
+          cut.sum[index] = mine.sum[r];
         }
-        __syncthreads();
-        for (int row = warp; row < row_count; row += warps) {
-          const Combined<warps, float> found([&](int w) { return exchange.maximum[w][row]; },
-                                             [&](int w) { return exchange.sum[w][row]; }, factor);
-          float value = 0;
-#pragma unroll
-          for (int w = 0; w < warps; ++w) value += found.part[w] * exchange.weighted[w][row][lane];
-          with_row(row, found.maximum, found.sum, lane == 0 && columns == 0, [&](const auto& set) {
-            if (columns + lane < p.value_width()) set(columns + lane, value);
-          });
-        }
-        __syncthreads();  // the exchange has been read
-      }
-    }
-    if (is_whole) continue;
-
-    const int first_block = shares.owner(at.start);
-    const int blocks = shares.owner(at.end_of_head() - 1) - first_block + 1;
-    __syncthreads();
-    if (!is_last_block(call.tickets + std::int64_t{row_tile} * cut.splits + first_block, blocks,
-                       layout.is_last)) {
-      continue;
-    }
-    // Of the first block the head is the last one, unless it begins there.
-    const auto index_of = [&](int i, int row) {
-      const int which = i == 0 && shares.begin(first_block) != at.start ? 1 : 0;
-      return (first_part + 2 * (first_block + i) + which) * Tile::rows + row;
-    };
-    for (int row = warp; row < row_count; row += warps) {
-      float maximum = no_maximum<float>;
-      for (int i = lane; i < blocks; i += warp_size) {
-        maximum = greater(maximum, cut.maximum[index_of(i, row)]);
-      }
-#pragma unroll
-      for (int distance = warp_size / 2; distance > 0; distance /= 2) {
-        maximum = greater(maximum, shuffle_xor(maximum, distance));
-      }
-      float sum = 0;
-      float values[Width / warp_size] = {};
-      for (int i = 0; i < blocks; i += warp_size) {
-        float share = 0;
-        if (i + lane < blocks) {
-          const std::int64_t index = index_of(i + lane, row);
-          share = power_of_2((cut.maximum[index] - maximum) * factor);
-          sum += share * cut.sum[index];
-        }
-        const int count = smaller(blocks - i, warp_size);
-#pragma unroll 4
-        for (int other = 0; other < count; ++other) {
-          const float* const weighted = cut.weighted + index_of(i + other, row) * p.value_width();
-          const float its = shuffle(share, other);
-#pragma unroll
-          for (int n = 0; n < Width / warp_size; ++n) {
-            const int column = n * warp_size + lane;
-            if (column < p.value_width()) values[n] += its * weighted[column];
-          }
-        }
-      }
-#pragma unroll
-      for (int distance = warp_size / 2; distance > 0; distance /= 2) {
-        sum += shuffle_xor(sum, distance);
-      }
-      const RowResult<false, T> result(p, whole_rows, rows, at.b, at.g, first_row + row, 0, maximum,
-                                       sum, lane == 0);
-#pragma unroll
-      for (int n = 0; n < Width / warp_size; ++n) {
-        const int column = n * warp_size + lane;
-        if (column < p.value_width()) result.write(column, values[n]);
+        write(width, [&](int column, float value) { weighted[column] = value; });
       }
     }
   }
 }
 
+struct StreamCombineLayout {
+  float share[most_parts];  // factor of each part's weighted values
+  float weighted[warps][max_value_width];
+  float of_warp[warps];
+};
+
+/// Combines the parts of a row in a fixed order and writes o and lse; one block per row. Rows whose
+/// head one part has are already written.
+template <class T, class K, int TileKeys>
+__global__ void __launch_bounds__(block_threads)
+    attention_combine_stream(const __grid_constant__ StreamCall<T, K> call) {
+  start_dependent();
+  auto& layout = shared<StreamCombineLayout>();
+  const Heads<T, K>& p = call.heads;
+  const Cut<float>& cut = call.cut;
+  const int lane = lane_of_thread();
+  const int warp = static_cast<int>(threadIdx.x) / warp_size;
+  const auto r = static_cast<int>(blockIdx.x % cut.rows);
+  const auto head = static_cast<int>(blockIdx.x / cut.rows);
+  const auto g = head % static_cast<int>(p.kv_heads());
+  const int b = head / static_cast<int>(p.kv_heads());
+  const int row_tile = r / warp_rows;
+  const TileRows rows(call, row_tile);
+  const TileList<T, K, TileKeys> list(p, rows.first, rows.last);
+  const ListParts parts(list.length(), cut.splits);
+  const ListPlace at = list.head(b, g);
+  const int first_part = parts.owner(at.start);
+  const int count = parts.owner(at.end_of_head() - 1) - first_part + 1;
+  if (count == 1) return;
+  // In its first part the head is the last one, unless the part begins with it.
+  const bool begins = parts.begin(first_part) == at.start;
+  const auto index_of = [&](int i) {
+    return partial_index(call, row_tile, first_part + i, i == 0 && !begins, r % warp_rows);
+  };
+  const auto across_block = [&](float value, const auto& combine) {
+#pragma unroll
+    for (int distance = warp_size / 2; distance > 0; distance /= 2) {
+      value = combine(value, shuffle_xor(value, distance));
+    }
+    if (lane == 0) layout.of_warp[warp] = value;
+    __syncthreads();
+    value = layout.of_warp[0];
+#pragma unroll
+    for (int w = 1; w < warps; ++w) value = combine(value, layout.of_warp[w]);
+    __syncthreads();
+    return value;
+  };
+  float maximum = no_maximum<float>;
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += block_threads) {
+    layout.share[i] = cut.maximum[index_of(i)];
+    maximum = greater(maximum, layout.share[i]);
+  }
+  maximum = across_block(maximum, [](float x, float y) { return greater(x, y); });
+  const ScoreUnit<float> unit = unit_of<false>(p.rule_of(b, g));
+  float sum = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += block_threads) {
+    const float share = power_of_2((layout.share[i] - maximum) * unit.exponent);
+    layout.share[i] = share;
+    sum += share * cut.sum[index_of(i)];
+  }
+  sum = across_block(sum, [](float x, float y) { return x + y; });
+
+  const int width = partial_width(call);
+  for (int column = lane * 4; column < width; column += warp_size * 4) {
+    Pack<float, 4> values = {};
+#pragma unroll 4
+    for (int i = warp; i < count; i += warps) {
+      const auto its = load_wide<4>(cut.weighted + index_of(i) * width + column);
+#pragma unroll
+      for (int n = 0; n < 4; ++n) values[n] += layout.share[i] * its[n];
+    }
+#pragma unroll
+    for (int n = 0; n < 4; ++n) layout.weighted[warp][column + n] = values[n];
+  }
+  __syncthreads();
+  Cut<float> whole_rows = cut;
+  whole_rows.splits = 1;
+  const RowResult<false, T> result(p, whole_rows, {cut.rows, 0}, b, g, r, 0, maximum, sum,
+                                   threadIdx.x == 0);
+  for (int column = static_cast<int>(threadIdx.x); column < p.value_width();
+       column += block_threads) {
+    float value = 0;
+#pragma unroll
+    for (int w = 0; w < warps; ++w) value += layout.weighted[w][column];
+    result.write(column, value);
+  }
+}
+
+// --- on the host ---------------------------------------------------------------------------------
+
 struct StreamPlan {
-  int width;      // 64, 128 or 256
-  int row_warps;  // 1 or 4
+  int width;  // 64, 128 or 256
   bool plain;
-  int tile_rows, tile_keys;
+  int tile_keys;
   int box_keys;  // see StreamCall; 0: pages that tiles do not fit
   int resident;  // blocks per SM
   std::int64_t row_tiles;
@@ -516,13 +525,8 @@ struct StreamPlan {
 template <class K, class F>
 void with_stream_tile(const StreamPlan& plan, F&& f) {
   const auto of_width = [&]<int Width>() {
-    if (plan.row_warps == 1) {
-      plan.plain ? f.template operator()<StreamTile<K, Width, 1, true>>()
-                 : f.template operator()<StreamTile<K, Width, 1, false>>();
-    } else {
-      plan.plain ? f.template operator()<StreamTile<K, Width, warps, true>>()
-                 : f.template operator()<StreamTile<K, Width, warps, false>>();
-    }
+    plan.plain ? f.template operator()<StreamTile<K, Width, true>>()
+               : f.template operator()<StreamTile<K, Width, false>>();
   };
   if (plan.width == 64) return of_width.template operator()<64>();
   if (plan.width == 128) return of_width.template operator()<128>();
@@ -563,29 +567,32 @@ void run_stream<RUNG_SPLIT_TYPE>(const Attention::Args& args, Context& context,
                           .v = with_mapped_keys<K>(args.v, plan, map),
                           .cut = {.rows = typical_rows(args),
                                   .row_tiles = static_cast<int>(plan.row_tiles),
-                                  .splits = static_cast<int>(plan.blocks),
+                                  .splits = static_cast<int>(plan.blocks * warps),
                                   .page = {},
                                   .weighted = nullptr,
                                   .maximum = nullptr,
                                   .sum = nullptr},
-                          .box_keys = plan.box_keys,
-                          .tickets = nullptr};
+                          .box_keys = plan.box_keys};
     if (args.has_pages()) call.cut.page = Divisor::of(args.k.shape[2]);
-    if (plan.blocks > 1) {
-      const std::int64_t parts = plan.row_tiles * plan.blocks * 2 * plan.tile_rows;
-      call.cut.weighted = static_cast<float*>(context.workspace(
-          static_cast<std::size_t>(parts * (args.value_width() + 2)) * sizeof(float)));
-      call.cut.maximum = call.cut.weighted + parts * args.value_width();
-      call.cut.sum = call.cut.maximum + parts;
-      call.tickets = tickets_of<StreamPlan>(context, most_blocks);
-    }
+    const std::int64_t results = plan.row_tiles * plan.blocks * warps * 2 * warp_rows;
+    const std::int64_t width = ceil_div(args.value_width(), std::int64_t{4}) * 4;
+    call.cut.weighted = static_cast<float*>(
+        context.workspace(static_cast<std::size_t>(results * (width + 2)) * sizeof(float)));
+    call.cut.maximum = call.cut.weighted + results * width;
+    call.cut.sum = call.cut.maximum + results;
     with_stream_tile<K>(plan, [&]<class Tile>() {
       launch(context,
              {.grid = plan.row_tiles * plan.blocks,
               .block = block_threads,
-              .shared_bytes = sizeof(StreamLayout<T, K, Tile::width, Tile::row_warps, Tile::plain>),
+              .shared_bytes = sizeof(StreamLayout<T, K, Tile::width, Tile::plain>),
               .dependent = can_depend(context)},
-             attention_split_kv_stream<T, K, Tile::width, Tile::row_warps, Tile::plain>, call);
+             attention_split_kv_stream<T, K, Tile::width, Tile::plain>, call);
+      launch(context,
+             {.grid = args.batch() * args.kv_heads() * call.cut.rows,
+              .block = block_threads,
+              .shared_bytes = sizeof(StreamCombineLayout),
+              .dependent = can_depend(context)},
+             attention_combine_stream<T, K, Tile::keys>, call);
     });
   };
   launch_as.template operator()<RUNG_SPLIT_TYPE>();
@@ -609,16 +616,13 @@ auto with_types(const Attention::Args& args, F&& f) {
 }
 
 StreamPlan plan_of(const Attention::Args& args, const Context& context) {
-  constexpr std::int64_t least_tiles = 4;  // per block: fewer blocks share a head
+  constexpr std::int64_t least_tiles = 4;  // per warp: fewer parts of a head
   StreamPlan plan{};
   const std::int64_t widest = larger(args.width(), args.value_width());
   plan.width = widest <= 64 ? 64 : widest <= 128 ? 128 : 256;
-  const std::int64_t rows = typical_rows(args);
-  plan.row_warps = rows <= warp_rows ? 1 : warps;
   plan.plain = args.has_plain_scores();
   with_types(args, [&]<class T, class K>() {
     with_stream_tile<K>(plan, [&]<class Tile>() {
-      plan.tile_rows = Tile::rows;
       plan.tile_keys = Tile::keys;
       plan.resident = Tile::blocks_per_sm;
     });
@@ -629,15 +633,14 @@ StreamPlan plan_of(const Attention::Args& args, const Context& context) {
   } else if (page > 0 && page % 8 == 0 && plan.tile_keys % page == 0) {
     plan.box_keys = static_cast<int>(page);
   }
-  plan.row_tiles = ceil_div(rows, std::int64_t{plan.tile_rows});
-  plan.tiles =
-      args.batch() * args.kv_heads() *
-      larger(ceil_div(typical_tile_keys(args, plan.tile_rows), std::int64_t{plan.tile_keys}),
-             std::int64_t{1});
+  plan.row_tiles = ceil_div(typical_rows(args), std::int64_t{warp_rows});
+  plan.tiles = args.batch() * args.kv_heads() *
+               larger(ceil_div(typical_tile_keys(args, warp_rows), std::int64_t{plan.tile_keys}),
+                      std::int64_t{1});
   const std::int64_t slots =
-      smaller(std::int64_t{plan.resident} * context.info().sms, std::int64_t{most_blocks});
+      smaller(std::int64_t{plan.resident} * context.info().sms, std::int64_t{most_parts / warps});
   plan.blocks = clamped(slots / larger(plan.row_tiles, std::int64_t{1}), std::int64_t{1},
-                        larger(ceil_div(plan.tiles, least_tiles), std::int64_t{1}));
+                        larger(ceil_div(plan.tiles, least_tiles * warps), std::int64_t{1}));
   return plan;
 }
 
@@ -653,9 +656,9 @@ Support supports(const Attention::Args& args, const Context& context) {
   if (args.keys() > Divisor::max) return unsupported("fewer than 2^31 keys");
   const StreamPlan plan = plan_of(args, context);
   if (plan.box_keys == 0) {
-    return unsupported("pages of 8, 16, 32 keys, or a multiple of 64 (e4m3: 128, or 64)");
+    return unsupported("pages of 8, 16 or a multiple of 16 keys (e4m3: of 32)");
   }
-  const double rows = static_cast<double>(plan.row_tiles) * plan.tile_rows *
+  const double rows = static_cast<double>(plan.row_tiles) * warp_rows *
                       static_cast<double>(args.batch()) * static_cast<double>(args.kv_heads());
   if (plan.tiles > Divisor::max || rows > static_cast<double>(Divisor::max)) {
     return unsupported("fewer than 2^31 rows and tiles of keys");
@@ -673,9 +676,12 @@ Support supports(const Attention::Args& args, const Context& context) {
 
 Work work(const Attention::Args& args, const Context& context) {
   const StreamPlan plan = plan_of(args, context);
-  return tile_work(static_cast<double>(plan.row_tiles * plan.blocks), plan.tile_rows,
-                   plan.tile_keys, static_cast<double>(ceil_div(plan.tiles, plan.blocks)),
-                   2 * plan.width, plan.resident, path_of_width(plan.width));
+  Work work =
+      tile_work(static_cast<double>(plan.row_tiles * plan.blocks), warp_rows * warps,
+                plan.tile_keys, static_cast<double>(ceil_div(plan.tiles, plan.blocks * warps)),
+                2 * plan.width, plan.resident, path_of_width(plan.width));
+  work.launches = 2;
+  return work;
 }
 
 void run(const Attention::Args& args, Context& context) {
