@@ -190,8 +190,8 @@ __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
 // Steps of k below which a block's first loads and its epilogue need a second block to hide them.
 constexpr std::int64_t short_depth = 256;
 
-/// Returns the tile whose SM with the most tiles has less work; the larger one if they are equal and
-/// k is not short.
+/// Returns the tile whose SM with the most tiles has less work; the larger one if they are equal
+/// and k is not short.
 int tile_for(const Gemm::Args& args, const Context& context) {
   const auto area = [&](const TileShape& tile) {
     const std::int64_t tiles =
