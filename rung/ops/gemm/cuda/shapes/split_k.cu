@@ -159,8 +159,9 @@ SplitKPlan split_plan(const Gemm::Args& args, int shape, std::int64_t slices, st
   const TileShape& tile = shapes[shape];
   const std::int64_t k = larger<std::int64_t>(args.k(), 1);
   const std::int64_t depth = tiles_of(tiles_of(k, slices), tile.steps) * tile.steps;
+  const Product32 p = with_contiguous_c(product<float, float>(args));  // as run() multiplies
   const std::int64_t tiles =
-      tiles_of(args.m(), tile.rows) * tiles_of(args.n(), tile.columns) * args.batch();
+      tiles_of(p.m(), tile.rows) * tiles_of(p.n(), tile.columns) * args.batch();
   const std::int64_t real_slices = slices == 1 ? 1 : tiles_of(k, depth);
   return {shape, real_slices == 1 ? tiles : whole, tiles, real_slices, depth};
 }
