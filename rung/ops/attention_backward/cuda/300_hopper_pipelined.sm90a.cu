@@ -13,8 +13,8 @@
 //          and V once per 128 queries, from L2 if a section of heads fits there. Beside the
 //          products, each pair takes two exponentials and three conversions to 16 bits; with a soft
 //          cap, four more operations of the special function units.
-// Limits   f16 and bf16, D and Dv up to 128 and multiples of 8. Slopes, bias, packed rows and rows
-//          that TMA cannot address are left to tensor_cores.
+// Limits   f16 and bf16, D and Dv up to 128 and multiples of 8. Slopes, bias and rows that TMA
+//          cannot address are left to tensor_cores.
 // Source   Shah et al. 2024, FlashAttention-3; PTX ISA, "Asynchronous warpgroup level matrix
 //          instructions".
 #include "rung/device/block_work.hpp"
@@ -59,8 +59,8 @@ constexpr int key_stages = 3;
 /// Order of the blocks. Heads are grouped in sections whose streamed tiles stay in L2; within a
 /// section, tiles are in the outer loop and heads in the inner one.
 struct BlockOrder {
-  int tiles;    // per head
-  int heads;    // in the whole batch
+  int tiles;    // per head; of packed rows count_row_tiles() over all batch elements
+  int heads;    // in the whole batch; of one batch element if rows are packed
   int section;  // heads per section
 
   struct Place {
@@ -125,24 +125,44 @@ struct HopperQueriesLayout {
   StageRing<key_stages> ring_k, ring_v;
 };
 
+/// Rows of a batch element: `count` rows from row `first` on at index `batch` of the first axis.
+struct ElementRows {
+  int batch, first, count;
+};
+template <bool Packed>
+__device__ __forceinline__ ElementRows element_rows(const View<const std::int32_t, 1>& offsets,
+                                                    int element, std::int64_t total) {
+  if (!Packed || offsets.data == nullptr) return {element, 0, static_cast<int>(total)};
+  const RowRange rows = packed_rows(offsets, element, total);
+  return {0, static_cast<int>(rows.first), static_cast<int>(rows.count)};
+}
+
 /// Keys of a block in one turn of the kernel with keys in the outer loop, and the queries that see
-/// them.
+/// them. Packed: queries or keys are packed. Then `first` may be past the element's last row: such
+/// a turn has no tiles and stores nothing.
 struct KeysTurn {
   int batch, kv_head, first;
   KeyMask<int> mask;
   int first_query, end_query;
   int tiles;  // of queries, per head
 };
-template <class T, int Width>
+template <int Width, bool Packed, class T>
 __device__ __forceinline__ KeysTurn keys_turn(const HopperBackwardJob<T>& job, int number) {
   const Gradients<T>& call = job.call;
   // Start with the first keys, which most queries see under a causal mask.
   const BlockOrder::Place place = job.order.at(number);
-  const auto kv_heads = static_cast<int>(call.kv_heads());
   KeysTurn turn;
-  turn.batch = place.head / kv_heads;
-  turn.kv_head = place.head % kv_heads;
-  turn.first = place.tile * hopper_rows;
+  if constexpr (Packed) {
+    const RowTileAt at = row_tile_at(call.key_offsets, call.keys(), hopper_rows, place.tile);
+    turn.batch = static_cast<int>(at.element);
+    turn.kv_head = place.head;
+    turn.first = static_cast<int>(at.first);
+  } else {
+    const auto kv_heads = static_cast<int>(call.kv_heads());
+    turn.batch = place.head / kv_heads;
+    turn.kv_head = place.head % kv_heads;
+    turn.first = place.tile * hopper_rows;
+  }
   turn.mask = call.template mask<int>(turn.batch);
   const int first_query = turn.mask.first_query(turn.first);
   turn.end_query = turn.mask.end_query(min(turn.first + hopper_rows, turn.mask.length) - 1);
@@ -162,20 +182,29 @@ struct QueriesTurn {
   int first_key;
   int tiles;  // of keys
 };
-template <class T, int Width>
+template <int Width, bool Packed, class T>
 __device__ __forceinline__ QueriesTurn queries_turn(const HopperBackwardJob<T>& job, int number) {
   const Gradients<T>& call = job.call;
   // Start with the last queries, which see the most keys under a causal mask.
   const BlockOrder::Place place = job.order.at(number);
-  const auto heads = static_cast<int>(call.heads());
+  const int tile = job.order.tiles - 1 - place.tile;
   QueriesTurn turn;
-  turn.batch = place.head / heads;
-  turn.head = place.head % heads;
-  turn.first = (job.order.tiles - 1 - place.tile) * hopper_rows;
+  if constexpr (Packed) {
+    const RowTileAt at = row_tile_at(call.query_offsets, call.queries(), hopper_rows, tile);
+    turn.batch = static_cast<int>(at.element);
+    turn.head = place.head;
+    turn.first = static_cast<int>(at.first);
+  } else {
+    const auto heads = static_cast<int>(call.heads());
+    turn.batch = place.head / heads;
+    turn.head = place.head % heads;
+    turn.first = tile * hopper_rows;
+  }
   turn.mask = call.template mask<int>(turn.batch);
   turn.first_key = turn.mask.first_key(turn.first);
-  const int last = min(turn.first + hopper_rows, static_cast<int>(call.queries())) - 1;
-  turn.tiles = ceil_div(max(turn.mask.end_key(last) - turn.first_key, 0), key_step<Width>);
+  const int last = min(turn.first + hopper_rows, turn.mask.queries) - 1;
+  const int end_key = turn.first <= last ? turn.mask.end_key(last) : 0;
+  turn.tiles = ceil_div(max(end_key - turn.first_key, 0), key_step<Width>);
   return turn;
 }
 
@@ -257,19 +286,21 @@ __device__ __forceinline__ int derived_here(int value) { return shuffle(value, l
 __device__ __forceinline__ int thread_here() { return derived_here(static_cast<int>(threadIdx.x)); }
 
 /// Stores a warp's 16 rows of a gradient, times `factor`. The warpgroup's 64 rows begin at row
-/// `group_first` of the head. They pass through `tile` in shared memory, from where TMA stores
-/// those that exist. Lane 0 must wait for the stores (bulk_wait_read) before the tile is reused.
-template <class T, class Tile, int Width>
-__device__ __forceinline__ void store_rows(const TensorMap& map, const View<T, 4>& to, int batch,
-                                           int head, int group_first, float factor,
-                                           unsigned char* tile, const float (&sums)[Width / 2]) {
+/// `group_first` of a head of a batch element. They pass through `tile` in shared memory, from
+/// where TMA stores those that exist. Lane 0 must wait for the stores (bulk_wait_read) before the
+/// tile is reused.
+template <class T, class Tile, int Width, bool Packed>
+__device__ __forceinline__ void store_rows(const TensorMap& map, const View<T, 4>& to,
+                                           const ElementRows& element, int head, int group_first,
+                                           float factor, unsigned char* tile,
+                                           const float (&sums)[Width / 2]) {
   const int thread = thread_here();
   const int lane = thread % 32;
   const int row = thread % hopper_group / 32 * 16;
   // Lane 8 i + r of a stmatrix supplies the address of row r of its 8 x 8 matrix i: matrices 0 and
   // 1 are stacked vertically, 2 and 3 are to their right.
   const int first = group_first + row;
-  if (first >= to.shape[2]) return;
+  if (first >= element.count) return;
 #pragma unroll
   for (int block = 0; block < Width / 16; ++block) {
     std::uint32_t words[4];
@@ -280,20 +311,33 @@ __device__ __forceinline__ void store_rows(const TensorMap& map, const View<T, 4
     }
     ptx::store_matrix<4>(tile + Tile::place(row + lane % 16, 16 * block + lane / 16 * 8), words);
   }
+  if (Packed && first + 16 > element.count) {
+    // The rows below the last one in the tensor map are those of the next batch element.
+    __syncwarp();
+    const View<T, 2> rows = to.at(element.batch).at(head);
+    for (int at = 0; at < element.count - first; ++at) {
+      for (int column = lane; column < rows.shape[1]; column += 32) {
+        rows(element.first + first + at, column) =
+            *reinterpret_cast<const T*>(tile + Tile::place(row + at, column));
+      }
+    }
+    return;
+  }
   ptx::fence_async_proxy();
   __syncwarp();
   if (lane != 0) return;
 #pragma unroll
   for (int column = 0; column < Width; column += Tile::panel_columns) {
     if (column < to.shape[3]) {
-      ptx::tensor_store(map, {batch, head, first, column}, tile + Tile::place(row, column));
+      ptx::tensor_store(map, {element.batch, head, element.first + first, column},
+                        tile + Tile::place(row, column));
     }
   }
   ptx::bulk_commit();
 }
 
-/// Capped: scores have a soft cap.
-template <class T, int Width, bool Capped>
+/// Capped: scores have a soft cap. Packed: queries or keys are packed.
+template <class T, int Width, bool Capped, bool Packed>
 __global__ void __launch_bounds__(hopper_threads, 1)
     attention_backward_hopper_keys(const __grid_constant__ HopperBackwardJob<T> job) {
   constexpr int step = query_step<Width>;
@@ -317,15 +361,16 @@ __global__ void __launch_bounds__(hopper_threads, 1)
       // K and V of the next turn, for one warpgroup after the other.
       for (int number = static_cast<int>(blockIdx.x); number < total;
            number = BlockOrder::next(number)) {
-        const KeysTurn turn = keys_turn<T, Width>(job, number);
+        const KeysTurn turn = keys_turn<Width, Packed>(job, number);
+        const auto keys = element_rows<Packed>(call.key_offsets, turn.batch, call.keys());
 #pragma unroll
         for (int group = 0; group < hopper_groups; ++group) {
           auto& ring = layout.ring_keys[group];
-          const int key = turn.first + group * hopper_group_rows;
+          const int key = keys.first + turn.first + group * hopper_group_rows;
           ring.await_empty(BlockOrder::turn(number));
           ring.expect(BlockOrder::turn(number), 2 * Keys::bytes);
-          Keys::load(layout.k[group], job.k, turn.batch, turn.kv_head, key, ring.full[0]);
-          Keys::load(layout.v[group], job.v, turn.batch, turn.kv_head, key, ring.full[0]);
+          Keys::load(layout.k[group], job.k, keys.batch, turn.kv_head, key, ring.full[0]);
+          Keys::load(layout.v[group], job.v, keys.batch, turn.kv_head, key, ring.full[0]);
         }
       }
     }
@@ -334,14 +379,16 @@ __global__ void __launch_bounds__(hopper_threads, 1)
                             const float* row_sums) {
       for (int number = static_cast<int>(blockIdx.x); number < total;
            number = BlockOrder::next(number)) {
-        const KeysTurn turn = keys_turn<T, Width>(job, number);
+        const KeysTurn turn = keys_turn<Width, Packed>(job, number);
+        const auto queries = element_rows<Packed>(call.query_offsets, turn.batch, call.queries());
         const int first_head = turn.kv_head * call.group;
         for (int head = first_head; head < first_head + call.group; ++head) {
           const auto sums = static_cast<int>(first_sum(call, turn.mask, turn.batch, head));
           for (int query = turn.first_query; query < turn.end_query; query += step, at.advance()) {
             ring.await_empty(at);
             ring.expect(at, sizeof(tiles[0]) + sizeof(tile_sums[0]));
-            Queries::load(tiles[at.stage], map, turn.batch, head, query, ring.full[at.stage]);
+            Queries::load(tiles[at.stage], map, queries.batch, head, queries.first + query,
+                          ring.full[at.stage]);
             ptx::bulk_load(tile_sums[at.stage], row_sums + (sums + query), sizeof(tile_sums[0]),
                            ring.full[at.stage]);
           }
@@ -362,7 +409,7 @@ __global__ void __launch_bounds__(hopper_threads, 1)
     const int group = thread / hopper_group;
     const int warp_row = thread % hopper_group / 32 * 16;  // within the warpgroup's rows
     const bool leads = thread % 32 == 0;
-    const KeysTurn turn = keys_turn<T, Width>(job, number);
+    const KeysTurn turn = keys_turn<Width, Packed>(job, number);
     const KeyMask<int>& mask = turn.mask;
     const int first = turn.first + group * hopper_group_rows;
     const int rounds = turn.tiles * call.group;
@@ -391,6 +438,15 @@ __global__ void __launch_bounds__(hopper_threads, 1)
     for (int round = 0; round < rounds; ++round) {
       // S^T and dP^T are multiplied behind dk of the previous tile.
       layout.ring_q.await_full(at);
+      if (Packed && query + step > mask.queries) {
+        // Rows of the next batch element may hold NaN, and 0 * NaN is NaN.
+        const int rows = mask.queries - query;
+        layout.ring_dout.await_full(at);
+        Queries::clear_rows(layout.q[at.stage], rows, thread, hopper_consumers);
+        Queries::clear_rows(layout.dout[at.stage], rows, thread, hopper_consumers);
+        ptx::fence_async_proxy();
+        ptx::barrier_sync(3, hopper_consumers);
+      }
       issue_by_rows<T, Keys, Queries, Width>(p, layout.k[group], layout.q[at.stage]);
       layout.ring_dout.await_full(at);
       issue_by_rows<T, Keys, Queries, Width>(ds, layout.v[group], layout.dout[at.stage]);
@@ -430,12 +486,13 @@ __global__ void __launch_bounds__(hopper_threads, 1)
     if (leads && rounds > 0) layout.ring_q.release(previous);
 
     ptx::barrier_sync(1 + group, hopper_group);  // all warps of this warpgroup have read K and V
-    const KeysTurn done = keys_turn<T, Width>(job, derived_here(number));
+    const KeysTurn done = keys_turn<Width, Packed>(job, derived_here(number));
     const int stored = done.first + group * hopper_group_rows;
-    store_rows<T, Keys, Width>(job.dk, call.dk, done.batch, done.kv_head, stored, call.rule.scale,
-                               layout.k[group], dk);
-    store_rows<T, Keys, Width>(job.dv, call.dv, done.batch, done.kv_head, stored, 1.0F,
-                               layout.v[group], dv);
+    const auto keys = element_rows<Packed>(call.key_offsets, done.batch, call.keys());
+    store_rows<T, Keys, Width, Packed>(job.dk, call.dk, keys, done.kv_head, stored, call.rule.scale,
+                                       layout.k[group], dk);
+    store_rows<T, Keys, Width, Packed>(job.dv, call.dv, keys, done.kv_head, stored, 1.0F,
+                                       layout.v[group], dv);
     if (leads) {
       ptx::bulk_wait_read<0>();
       layout.ring_keys[group].release(0);
@@ -443,8 +500,8 @@ __global__ void __launch_bounds__(hopper_threads, 1)
   }
 }
 
-/// Capped: scores have a soft cap.
-template <class T, int Width, bool Capped>
+/// Capped: scores have a soft cap. Packed: queries or keys are packed.
+template <class T, int Width, bool Capped, bool Packed>
 __global__ void __launch_bounds__(hopper_threads, 1)
     attention_backward_hopper_queries(const __grid_constant__ HopperBackwardJob<T> job) {
   constexpr int step = key_step<Width>;
@@ -468,32 +525,35 @@ __global__ void __launch_bounds__(hopper_threads, 1)
       // Q and dout of the next turn, for one warpgroup after the other.
       for (int number = static_cast<int>(blockIdx.x); number < total;
            number = BlockOrder::next(number)) {
-        const QueriesTurn turn = queries_turn<T, Width>(job, number);
+        const QueriesTurn turn = queries_turn<Width, Packed>(job, number);
+        const auto queries = element_rows<Packed>(call.query_offsets, turn.batch, call.queries());
 #pragma unroll
         for (int group = 0; group < hopper_groups; ++group) {
           auto& ring = layout.ring_queries[group];
-          const int query = turn.first + group * hopper_group_rows;
+          const int query = queries.first + turn.first + group * hopper_group_rows;
           ring.await_empty(BlockOrder::turn(number));
           ring.expect(BlockOrder::turn(number), 2 * Queries::bytes);
-          Queries::load(layout.q[group], job.q, turn.batch, turn.head, query, ring.full[0]);
-          Queries::load(layout.dout[group], job.dout, turn.batch, turn.head, query, ring.full[0]);
+          Queries::load(layout.q[group], job.q, queries.batch, turn.head, query, ring.full[0]);
+          Queries::load(layout.dout[group], job.dout, queries.batch, turn.head, query,
+                        ring.full[0]);
         }
       }
     }
     if (threadIdx.x != 0) return;
     for (int number = static_cast<int>(blockIdx.x); number < total;
          number = BlockOrder::next(number)) {
-      const QueriesTurn turn = queries_turn<T, Width>(job, number);
+      const QueriesTurn turn = queries_turn<Width, Packed>(job, number);
+      const auto keys = element_rows<Packed>(call.key_offsets, turn.batch, call.keys());
       const int kv_head = turn.head / call.group;
       for (int tile = 0; tile < turn.tiles; ++tile, at.advance()) {
-        const int key = turn.first_key + tile * step;
+        const int key = keys.first + turn.first_key + tile * step;
         layout.ring_k.await_empty(at);
         layout.ring_k.expect(at, Keys::bytes);
-        Keys::load(layout.k[at.stage], job.k, turn.batch, kv_head, key,
+        Keys::load(layout.k[at.stage], job.k, keys.batch, kv_head, key,
                    layout.ring_k.full[at.stage]);
         layout.ring_v.await_empty(at);
         layout.ring_v.expect(at, Keys::bytes);
-        Keys::load(layout.v[at.stage], job.v, turn.batch, kv_head, key,
+        Keys::load(layout.v[at.stage], job.v, keys.batch, kv_head, key,
                    layout.ring_v.full[at.stage]);
       }
     }
@@ -507,7 +567,7 @@ __global__ void __launch_bounds__(hopper_threads, 1)
     const int group = thread / hopper_group;
     const int warp_row = thread % hopper_group / 32 * 16;  // within the warpgroup's rows
     const bool leads = thread % 32 == 0;
-    const QueriesTurn turn = queries_turn<T, Width>(job, number);
+    const QueriesTurn turn = queries_turn<Width, Packed>(job, number);
     const KeyMask<int>& mask = turn.mask;
     const int first = turn.first + group * hopper_group_rows;
     const int tiles = turn.tiles;
@@ -522,8 +582,9 @@ __global__ void __launch_bounds__(hopper_threads, 1)
       const int query = first + warp_row + thread % 32 / 4 + 8 * j;
       begin[j] = mask.first_key(query);
       count[j] = static_cast<unsigned>(mask.end_key(query) - begin[j]);
-      lse[j] = job.rows.lse[sums + query];
-      row_sum[j] = job.rows.sum[sums + query];
+      const bool exists = query < mask.queries;
+      lse[j] = exists ? job.rows.lse[sums + query] : 0.0F;
+      row_sum[j] = exists ? job.rows.sum[sums + query] : 0.0F;
     }
     // All queries of the warpgroup see the keys between these.
     const int last_begin = mask.first_key(first + hopper_group_rows - 1);
@@ -574,8 +635,9 @@ __global__ void __launch_bounds__(hopper_threads, 1)
     if (leads && tiles > 0) layout.ring_k.release(previous);
 
     ptx::barrier_sync(2 + group, hopper_group);  // all warps of this warpgroup have read Q
-    store_rows<T, Queries, Width>(job.dq, call.dq, turn.batch, turn.head, first, call.rule.scale,
-                                  layout.q[group], dq);
+    const auto queries = element_rows<Packed>(call.query_offsets, turn.batch, call.queries());
+    store_rows<T, Queries, Width, Packed>(job.dq, call.dq, queries, turn.head, first,
+                                          call.rule.scale, layout.q[group], dq);
     if (leads) {
       ptx::bulk_wait_read<0>();
       layout.ring_queries[group].release(0);
@@ -593,7 +655,6 @@ Support supports(const AttentionBackward::Args& args, const Context& context) {
   if (context.info().compute_capability < 90) {
     return unsupported("wgmma and TMA need compute capability 9.0");
   }
-  if (args.is_packed()) return unsupported("query_offsets or key_offsets are given");
   if (count_sums(args) > max_tensor_size) return unsupported("more than 2^30 row sums");
   if (args.options.slopes.data != nullptr || args.options.bias.data != nullptr) {
     return unsupported("slopes or bias are given");
@@ -628,20 +689,47 @@ Work work(const AttentionBackward::Args& args, const Context& context) {
   return work;
 }
 
-/// Returns the order of blocks of `rows` rows of each of `heads` heads. Half of L2 holds what the
-/// blocks of a section stream: `bytes` bytes per `shared` adjacent heads.
-BlockOrder order_of(const Context& context, std::int64_t rows, std::int64_t heads, double bytes,
-                    std::int64_t shared) {
+/// Rows that the blocks of a kernel own, and the bytes that these blocks stream.
+struct OwnedRows {
+  bool packed;  // one batch element after another
+  std::int64_t rows, heads;
+  double bytes;         // streamed per `shared` adjacent heads
+  std::int64_t shared;  // heads
+};
+
+/// Returns the order of these blocks. Half of L2 holds what the blocks of a section stream.
+BlockOrder order_of(const AttentionBackward::Args& args, const Context& context,
+                    const OwnedRows& owned) {
   const double cache = static_cast<double>(context.info().l2_bytes) / 2;
-  const double fit = larger(1.0, smaller(cache / larger(1.0, bytes), 0x1p20));
-  const std::int64_t section = static_cast<std::int64_t>(fit) * shared;
-  return {.tiles = static_cast<int>(ceil_div(rows, hopper_rows)),
+  const double fit = larger(1.0, smaller(cache / larger(1.0, owned.bytes), 0x1p20));
+  const std::int64_t section = static_cast<std::int64_t>(fit) * owned.shared;
+  const bool packed = args.is_packed();  // then tiles, not heads, are those of all elements
+  const std::int64_t tiles =
+      packed ? count_row_tiles(owned.packed, args.batch(), owned.rows, hopper_rows)
+             : ceil_div(owned.rows, hopper_rows);
+  const std::int64_t heads = packed ? owned.heads : args.batch() * owned.heads;
+  return {.tiles = static_cast<int>(tiles),
           .heads = static_cast<int>(heads),
           .section = static_cast<int>(smaller(section, heads))};
 }
 
-void run(const AttentionBackward::Args& args, Context& context) {
+/// Calls f.template operator()<T, Width, Capped, Packed>() with the parameters of the kernels.
+template <class F>
+void with_variant(const AttentionBackward::Args& args, const F& f) {
+  const bool capped = args.options.soft_cap != 0;
   with_width(args, [&]<class T, int Width>() {
+    if (args.is_packed()) {
+      capped ? f.template operator()<T, Width, true, true>()
+             : f.template operator()<T, Width, false, true>();
+    } else {
+      capped ? f.template operator()<T, Width, true, false>()
+             : f.template operator()<T, Width, false, false>();
+    }
+  });
+}
+
+void run(const AttentionBackward::Args& args, Context& context) {
+  with_variant(args, [&]<class T, int Width, bool Capped, bool Packed>() {
     using KeysLayout = HopperKeysLayout<T, Width>;
     using QueriesLayout = HopperQueriesLayout<T, Width>;
     HopperBackwardJob<T> job{
@@ -658,9 +746,8 @@ void run(const AttentionBackward::Args& args, Context& context) {
         .dq = {},
         .dk = {},
         .dv = {}};
-    const double cap = args.options.soft_cap;
-    const bool capped = cap != 0;
-    if (capped) {
+    if constexpr (Capped) {
+      const double cap = args.options.soft_cap;
       const double largest = std::numeric_limits<float>::max();  // 0 stays 0
       job.cap_factor =
           static_cast<float>(smaller(2 * args.options.scale * log2_e<double> / cap, largest));
@@ -671,34 +758,39 @@ void run(const AttentionBackward::Args& args, Context& context) {
     job.dk = make_tensor_map(job.call.dk, gradient_box, Swizzle::bytes_128);
     job.dv = make_tensor_map(job.call.dv, gradient_box, Swizzle::bytes_128);
     const double row_bytes = static_cast<double>(args.width() + args.value_width()) * sizeof(T);
+    const auto launch_kernel = [&](auto kernel, std::size_t shared_bytes) {
+      launch(context,
+             {.grid = smaller(job.order.total(), context.info().sms),
+              .block = hopper_threads,
+              .shared_bytes = shared_bytes},
+             kernel, job);
+    };
 
-    job.order = order_of(context, args.keys(), args.batch() * args.kv_heads(),
-                         row_bytes * static_cast<double>(args.group() * args.queries()), 1);
+    job.order =
+        order_of(args, context,
+                 {.packed = args.has_key_offsets(),
+                  .rows = args.keys(),
+                  .heads = args.kv_heads(),
+                  .bytes = row_bytes * static_cast<double>(args.group() * args.typical_queries()),
+                  .shared = 1});
     job.q = KeysLayout::Queries::map(job.call.q);
     job.dout = KeysLayout::Queries::map(job.call.dout);
     job.k = KeysLayout::Keys::map(job.call.k);
     job.v = KeysLayout::Keys::map(job.call.v);
-    launch(context,
-           {.grid = smaller(job.order.total(), context.info().sms),
-            .block = hopper_threads,
-            .shared_bytes = sizeof(KeysLayout)},
-           capped ? attention_backward_hopper_keys<T, Width, true>
-                  : attention_backward_hopper_keys<T, Width, false>,
-           job);
+    launch_kernel(attention_backward_hopper_keys<T, Width, Capped, Packed>, sizeof(KeysLayout));
 
-    job.order = order_of(context, args.queries(), args.batch() * args.heads(),
-                         row_bytes * static_cast<double>(args.keys()), args.group());
+    job.order = order_of(args, context,
+                         {.packed = args.has_query_offsets(),
+                          .rows = args.queries(),
+                          .heads = args.heads(),
+                          .bytes = row_bytes * static_cast<double>(args.typical_keys()),
+                          .shared = args.group()});
     job.q = QueriesLayout::Queries::map(job.call.q);
     job.dout = QueriesLayout::Queries::map(job.call.dout);
     job.k = QueriesLayout::Keys::map(job.call.k);
     job.v = QueriesLayout::Keys::map(job.call.v);
-    launch(context,
-           {.grid = smaller(job.order.total(), context.info().sms),
-            .block = hopper_threads,
-            .shared_bytes = sizeof(QueriesLayout)},
-           capped ? attention_backward_hopper_queries<T, Width, true>
-                  : attention_backward_hopper_queries<T, Width, false>,
-           job);
+    launch_kernel(attention_backward_hopper_queries<T, Width, Capped, Packed>,
+                  sizeof(QueriesLayout));
   });
 }
 

@@ -275,12 +275,19 @@ std::vector<Problem> AttentionBackward::check_problems(Backend backend) {
   });
   problems.insert(problems.end(), rules.begin(), rules.end());
   const std::vector<Problem> packed = Problem::parse_all({
-      "f32 5x2x9x16,packed", "f32 4x4x12x8,kv=2,packed,causal,sinks",
+      "f32 5x2x9x16,packed",
+      "f32 4x4x12x8,kv=2,packed,causal,sinks",
       "f32 5x2x12x16,keys=30,packed,causal,window=7,cap=2,slopes,sinks",
       "f32 3x2x70x16,keys=9,packed,causal",  // more queries than keys
-      "f32 0x2x3x8,packed", "f64 5x2x11x8,packed,causal,bshd", "f16 5x4x70x64,kv=2,packed,causal",
-      "bf16 5x2x80x64,keys=50,packed", "bf16 4x2x70x128,packed,causal,window=33,bshd",
-      "bf16 5x2x37x36,packed,causal",  // rows not aligned to 16 bytes
+      "f32 0x2x3x8,packed",
+      "f64 5x2x11x8,packed,causal,bshd",
+      "f16 5x4x70x64,kv=2,packed,causal",
+      "bf16 5x2x80x64,keys=50,packed",
+      "bf16 4x2x70x128,packed,causal,window=33,bshd",
+      "bf16 5x2x37x36,packed,causal",                      // rows not aligned to 16 bytes
+      "bf16 6x2x150x64,kv=1,keys=70,packed,causal,sinks",  // more queries than keys
+      "f16 7x1x290x128,keys=200,packed,causal,window=90,cap=2",
+      "bf16 9x3x3x64,packed,cap=1",
   });
   problems.insert(problems.end(), packed.begin(), packed.end());
   if (backend == Backend::simt) return problems;

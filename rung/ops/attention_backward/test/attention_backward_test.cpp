@@ -177,28 +177,54 @@ TEST_P(AttentionBackwardOn, IsTheDerivativeWithEveryRuleOfTheScores) {
   }
 }
 
-// The gradients of packed batch elements are those of separate calls.
-TEST_P(AttentionBackwardOn, PackedRowsAreSeparateCalls) {
+/// Expects the same numbers, or NaN in both.
+template <class T>
+void expect_same(const std::vector<T>& of, const std::vector<T>& expected, std::string_view name) {
+  std::size_t different = 0;
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    const auto x = static_cast<float>(of[i]);
+    const auto y = static_cast<float>(expected[i]);
+    if (!(x == y || (std::isnan(x) && std::isnan(y)))) ++different;
+  }
+  EXPECT_EQ(different, 0U) << name;
+}
+
+/// Expects that the gradients of packed batch elements are those of separate calls, also if one
+/// element holds NaN.
+template <class T>
+void expect_separate_calls(Context& context, double soft_cap) {
   constexpr std::int64_t counts[] = {70, 0, 33, 1};
   constexpr std::int64_t before = 200;  // rows that belong to no batch element, more than a tile
   constexpr std::int64_t rows = before + 104;
-  OwnedCall<float> packed({.queries = rows, .keys = rows, .width = 16, .value_width = 16}, true);
+  OwnedCall<T> packed({.queries = rows, .keys = rows, .width = 16, .value_width = 16}, true);
   std::vector<std::int32_t> offsets{before, before + 70, before + 70, before + 103, rows};
-  for (const auto pick : picks(packed)) {
+  packed.options.soft_cap = soft_cap;
+  const auto spoil = [](std::vector<T>& all, std::int64_t heads) {
+    for (std::int64_t h = 0; h < heads; ++h) {
+      const auto third = all.begin() + (h * rows + before + 70) * 16;
+      std::fill(third, third + std::int64_t{33} * 16, T(nan));
+    }
+  };
+  spoil(packed.q, 4);
+  spoil(packed.k, 2);
+  spoil(packed.v, 2);
+  spoil(packed.dout, 4);
+  for (const auto pick : picks_for<AttentionBackward>(packed.call(), context)) {
     for (auto* const gradient : {&packed.dq, &packed.dk, &packed.dv}) {
-      std::fill(gradient->begin(), gradient->end(), 7.0F);  // what must stay
+      std::fill(gradient->begin(), gradient->end(), T(7));  // what must stay
     }
     std::int64_t first = before;
     for (const std::int64_t count : counts) {
-      OwnedCall<float> alone({.queries = count, .keys = count, .width = 16, .value_width = 16},
-                             true);
+      if (count == 0) continue;
+      OwnedCall<T> alone({.queries = count, .keys = count, .width = 16, .value_width = 16}, true);
+      alone.options.soft_cap = soft_cap;
       // Copies rows of head h between the packed tensor and that of the element.
-      const auto copy = [&](std::vector<float>& all, std::vector<float>& part, std::int64_t heads,
-                            std::int64_t columns, bool back) {
+      const auto copy = [&](auto& all, auto& part, std::int64_t heads, std::int64_t columns,
+                            bool back) {
         for (std::int64_t h = 0; h < heads; ++h) {
           for (std::int64_t at = 0; at < count * columns; ++at) {
-            float& whole = all[static_cast<std::size_t>((h * rows + first) * columns + at)];
-            float& own = part[static_cast<std::size_t>(h * count * columns + at)];
+            auto& whole = all[static_cast<std::size_t>((h * rows + first) * columns + at)];
+            auto& own = part[static_cast<std::size_t>(h * count * columns + at)];
             (back ? whole : own) = back ? own : whole;
           }
         }
@@ -219,14 +245,20 @@ TEST_P(AttentionBackwardOn, PackedRowsAreSeparateCalls) {
     const auto dq = packed.dq, dk = packed.dk, dv = packed.dv;
     packed.options.query_offsets = packed.options.key_offsets = tensor(offsets, {5});
     for (auto* const gradient : {&packed.dq, &packed.dk, &packed.dv}) {
-      std::fill(gradient->begin(), gradient->end(), 7.0F);
+      std::fill(gradient->begin(), gradient->end(), T(7));
     }
     packed.differentiate(context, {pick});
-    EXPECT_EQ(packed.dq, dq) << pick;
-    EXPECT_EQ(packed.dk, dk) << pick;
-    EXPECT_EQ(packed.dv, dv) << pick;
+    expect_same(packed.dq, dq, pick);
+    expect_same(packed.dk, dk, pick);
+    expect_same(packed.dv, dv, pick);
     packed.options.query_offsets = packed.options.key_offsets = {};
   }
+}
+
+TEST_P(AttentionBackwardOn, PackedRowsAreSeparateCalls) {
+  expect_separate_calls<float>(context, 0);
+  expect_separate_calls<bf16>(context, 0);
+  expect_separate_calls<bf16>(context, 2);
 }
 
 TEST_P(AttentionBackwardOn, AWindowOfAllKeysIsNone) {
