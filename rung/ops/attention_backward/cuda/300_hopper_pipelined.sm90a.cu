@@ -336,6 +336,36 @@ __device__ __forceinline__ void store_rows(const TensorMap& map, const View<T, 4
   ptx::bulk_commit();
 }
 
+/// Coordinates of a block's first row in the tensor maps.
+struct FirstRow {
+  int batch, head, row;
+};
+
+/// Loads the tiles of two operands that stay in shared memory during a turn, for all turns of this
+/// block and for one warpgroup after the other. `first_row(number)` returns where a turn's tiles
+/// begin.
+template <class Tile, class FirstRowOf>
+__device__ __forceinline__ void load_resident(int total, StageRing<1> (&rings)[hopper_groups],
+                                              const TensorMap& map,
+                                              unsigned char (&tiles)[hopper_groups][Tile::bytes],
+                                              const TensorMap& second_map,
+                                              unsigned char (&second)[hopper_groups][Tile::bytes],
+                                              const FirstRowOf& first_row) {
+  for (int number = static_cast<int>(blockIdx.x); number < total;
+       number = BlockOrder::next(number)) {
+    const FirstRow at = first_row(number);
+#pragma unroll
+    for (int group = 0; group < hopper_groups; ++group) {
+      auto& ring = rings[group];
+      const int row = at.row + group * hopper_group_rows;
+      ring.await_empty(BlockOrder::turn(number));
+      ring.expect(BlockOrder::turn(number), 2 * Tile::bytes);
+      Tile::load(tiles[group], map, at.batch, at.head, row, ring.full[0]);
+      Tile::load(second[group], second_map, at.batch, at.head, row, ring.full[0]);
+    }
+  }
+}
+
 /// Capped: scores have a soft cap. Packed: queries or keys are packed.
 template <class T, int Width, bool Capped, bool Packed>
 __global__ void __launch_bounds__(hopper_threads, 1)
@@ -358,21 +388,12 @@ __global__ void __launch_bounds__(hopper_threads, 1)
   if (threadIdx.x < hopper_group) {
     ptx::release_registers<producer_registers>();
     if (threadIdx.x == 32) {
-      // K and V of the next turn, for one warpgroup after the other.
-      for (int number = static_cast<int>(blockIdx.x); number < total;
-           number = BlockOrder::next(number)) {
-        const KeysTurn turn = keys_turn<Width, Packed>(job, number);
-        const auto keys = element_rows<Packed>(call.key_offsets, turn.batch, call.keys());
-#pragma unroll
-        for (int group = 0; group < hopper_groups; ++group) {
-          auto& ring = layout.ring_keys[group];
-          const int key = keys.first + turn.first + group * hopper_group_rows;
-          ring.await_empty(BlockOrder::turn(number));
-          ring.expect(BlockOrder::turn(number), 2 * Keys::bytes);
-          Keys::load(layout.k[group], job.k, keys.batch, turn.kv_head, key, ring.full[0]);
-          Keys::load(layout.v[group], job.v, keys.batch, turn.kv_head, key, ring.full[0]);
-        }
-      }
+      load_resident<Keys>(
+          total, layout.ring_keys, job.k, layout.k, job.v, layout.v, [&](int number) -> FirstRow {
+            const KeysTurn turn = keys_turn<Width, Packed>(job, number);
+            const auto keys = element_rows<Packed>(call.key_offsets, turn.batch, call.keys());
+            return {keys.batch, turn.kv_head, keys.first + turn.first};
+          });
     }
     // Q with lse, and dout with the row sums, are loaded by one thread each: registers are few.
     const auto stream = [&](auto& ring, auto& tiles, auto& tile_sums, const TensorMap& map,
@@ -522,22 +543,13 @@ __global__ void __launch_bounds__(hopper_threads, 1)
   if (threadIdx.x < hopper_group) {
     ptx::release_registers<producer_registers>();
     if (threadIdx.x == 32) {
-      // Q and dout of the next turn, for one warpgroup after the other.
-      for (int number = static_cast<int>(blockIdx.x); number < total;
-           number = BlockOrder::next(number)) {
-        const QueriesTurn turn = queries_turn<Width, Packed>(job, number);
-        const auto queries = element_rows<Packed>(call.query_offsets, turn.batch, call.queries());
-#pragma unroll
-        for (int group = 0; group < hopper_groups; ++group) {
-          auto& ring = layout.ring_queries[group];
-          const int query = queries.first + turn.first + group * hopper_group_rows;
-          ring.await_empty(BlockOrder::turn(number));
-          ring.expect(BlockOrder::turn(number), 2 * Queries::bytes);
-          Queries::load(layout.q[group], job.q, queries.batch, turn.head, query, ring.full[0]);
-          Queries::load(layout.dout[group], job.dout, queries.batch, turn.head, query,
-                        ring.full[0]);
-        }
-      }
+      load_resident<Queries>(total, layout.ring_queries, job.q, layout.q, job.dout, layout.dout,
+                             [&](int number) -> FirstRow {
+                               const QueriesTurn turn = queries_turn<Width, Packed>(job, number);
+                               const auto queries = element_rows<Packed>(
+                                   call.query_offsets, turn.batch, call.queries());
+                               return {queries.batch, turn.head, queries.first + turn.first};
+                             });
     }
     if (threadIdx.x != 0) return;
     for (int number = static_cast<int>(blockIdx.x); number < total;
