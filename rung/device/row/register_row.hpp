@@ -29,10 +29,11 @@
 namespace rung::inline RUNG_TARGET {
 
 /// ragged: rows of any alignment, cut into packs at the aligned addresses of the first tensor
-/// (RowPacks). shifted: rows of all tensors begin at the same element of a pack; packs are the whole
-/// aligned ones, and each element before and after them belongs to one of the row's first threads.
-/// regular: rows begin and end at multiples of a pack. whole: regular, and every thread owns exactly
-/// `packs` packs; no bounds checks.
+/// (RowPacks). shifted: rows of all tensors begin at the same element of a pack; packs are the
+/// whole aligned ones, and each element before and after them belongs to one of the row's first
+/// threads.
+/// regular: rows begin and end at multiples of a pack. whole: regular, and every thread owns
+/// exactly `packs` packs; no bounds checks.
 enum class RowKind { ragged, shifted, regular, whole };
 
 /// Returns the index of this thread's k-th pack; adjacent threads own adjacent packs.
@@ -177,8 +178,9 @@ bool rows_are_regular(const Rows<N>& rows, int tensor, const void* first, int wi
   return rows_are_regular(rows.others, rows.length, tensor, first, width, bytes);
 }
 
-/// Returns whether every row of a tensor begins at the same element of a pack of `width` elements as
-/// the row of tensor 0. `element`, `element0`: bytes per element; `first`, `first0`: the first rows.
+/// Returns whether every row of a tensor begins at the same element of a pack of `width` elements
+/// as the row of tensor 0. `element`, `element0`: bytes per element; `first`, `first0`: the first
+/// rows.
 template <int N>
 bool offsets_agree(const Collapsed<N>& rows, int tensor, const void* first, std::size_t element,
                    const void* first0, std::size_t element0, std::int64_t width) {

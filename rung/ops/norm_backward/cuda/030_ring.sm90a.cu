@@ -3,15 +3,14 @@
 //
 // Idea     Persistent blocks are divided into teams of as many warps as a row needs. x and dy
 //          arrive in a shared-memory ring by bulk copies and are read from there twice, so that
-//          registers hold only the sums of dgamma and dbeta for a thread's 32 columns.
+//          registers hold only the sums of dgamma and dbeta for a thread's 32 columns. A block has
+//          rows of one offset from a 16-byte pack only, so that its packs have the same columns in
+//          all rows; the elements before and after them are one per thread.
 // Changes  against registers_fused: rows are in flight while others are computed; the teams of a
 //          block add up their sums, so only one set per SM remains; rows of up to 16384 elements.
 // Cost     Compulsory traffic, and the blocks' sums once.
-//          Rows that begin or end within a 16-byte pack: a block has rows at one offset from a pack
-//          only, so that its packs have the same columns in all rows; the elements before and after
-//          them are one per thread.
-// Limits   Contiguous rows of up to 16384 elements, 8192 of f64; with partial packs 512 at least, at
-//          equal distances and at the same offset in x, dy and dx.
+// Limits   Contiguous rows of up to 16384 elements, 8192 of f64. Rows that begin or end within a
+//          pack: 512 elements at least, at equal distances, at the same offset in x, dy and dx.
 // Source   The structure of norm's ring.
 #include <cstdint>
 
