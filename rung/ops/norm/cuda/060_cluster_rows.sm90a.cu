@@ -8,11 +8,13 @@
 //          reads the previous row from the ring again and finishes it.
 // Changes  against registers_single_read: rows of up to 512 KiB (131072 f32 elements).
 // Cost     Compulsory traffic; one message from every warp to every block of the cluster per row.
-// Limits   Compute capability 9.0; contiguous rows of full, aligned packs. Weights of another type
-//          than x's, and residuals, are read again for each row.
+// Limits   Compute capability 9.0; contiguous rows. Weights of another type than x's, and residuals,
+//          are read again for each row. Rows that begin or end within a pack: 2048 elements at least,
+//          gamma and beta of x's type, no residual; all rows of a cluster have the same offset.
 // Source   W. Guo, T. Dao et al., QuACK, 2025.
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
+#include "rung/device/load_anywhere.hpp"
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/ptx/cluster.hpp"
 #include "rung/device/ptx/cluster_send.hpp"
@@ -47,8 +49,9 @@ struct RingShape {
 };
 
 /// Specialization of a kernel: any arguments; rows of one axis without a residual, with gamma and
-/// beta of x's type; or such rows that also use all threads of a cluster.
-enum class ClusterKind { any, usual, whole };
+/// beta of x's type; such rows that begin or end within a pack; or ones that use all threads of a
+/// cluster.
+enum class ClusterKind { any, usual, shifted, whole };
 
 /// This thread's packs of the rows. The thread copies into the ring only those packs that it reads
 /// itself, so they need no barrier.
@@ -61,6 +64,7 @@ struct ClusterRows {
   const NormArguments<T>& call;
   const RingShape& shape;
   Pack<T, width>* slots;  // this thread's first
+  int head;               // elements before the packs
   int first;              // index of its first pack in a row
   int left;               // packs of the block from the first of this warp on
   PackedWords gamma[cluster_packs];
@@ -70,7 +74,7 @@ struct ClusterRows {
     return kind == ClusterKind::whole || p * 32 < left - lane_of_thread();
   }
   [[nodiscard]] __device__ __forceinline__ std::int64_t element(int p) const {
-    return std::int64_t{first} * width + p * 32 * width;
+    return std::int64_t{first} * width + p * 32 * width + head;
   }
   [[nodiscard]] __device__ __forceinline__ Pack<T, width>& slot(int stage, int p) const {
     return slots[stage * shape.part + p * 32];
@@ -87,6 +91,14 @@ struct ClusterRows {
 #pragma unroll
     for (int p = 0; p < cluster_packs; ++p) {
       if ((!plain && call.wide_weights) || !has(p)) continue;
+      if constexpr (kind == ClusterKind::shifted) {
+        const auto load = [&](const void* weights) {
+          return words_of(load_anywhere<width>(static_cast<const T*>(weights), element(p), call.n));
+        };
+        gamma[p] = load(call.gamma);
+        beta[p] = load(call.beta);
+        continue;
+      }
       if (plain || call.gamma != nullptr) {
         gamma[p] = load_words(static_cast<const T*>(call.gamma) + element(p));
       }
@@ -152,6 +164,45 @@ struct ClusterRows {
   }
 };
 
+/// The element before or after a shifted row's packs that this thread of a cluster's first block
+/// owns.
+template <class T>
+struct ClusterSingle {
+  using W = Accumulator<T>;
+  int count = 0;    // of the row; one per thread
+  int column = -1;  // none
+  T next = zero<T>();
+  W gamma = 0;
+  W beta = 0;
+
+  ClusterSingle() = default;
+  __device__ __forceinline__ ClusterSingle(const NormArguments<T>& call, int head, int row_packs) {
+    const int in_packs = row_packs * vector_width<T>;
+    const int thread = static_cast<int>(threadIdx.x);
+    if (ptx::cluster_rank() > 0) return;
+    count = static_cast<int>(call.n) - in_packs;
+    if (thread >= count) return;
+    column = thread < head ? thread : thread + in_packs;
+    gamma = convert<W>(static_cast<const T*>(call.gamma)[column]);
+    beta = convert<W>(static_cast<const T*>(call.beta)[column]);
+  }
+  [[nodiscard]] __device__ __forceinline__ bool exists() const { return column >= 0; }
+  /// Returns the element loaded before, and starts loading that of `row`.
+  __device__ __forceinline__ T exchange(const NormArguments<T>& call, int row) {
+    const T loaded = next;
+    if (exists() && row < call.rows) {
+      next = call.x[place<norm_lines::row_x, true>(call, row) + column];
+    }
+    return loaded;
+  }
+  __device__ __forceinline__ void write(const NormArguments<T>& call, int row,
+                                        const Scale<W>& scale, T element) const {
+    if (!exists()) return;
+    const W z = (convert<W>(element) - scale.center) * scale.rstd + scale.shift;
+    call.y[place<norm_lines::row_y, true>(call, row) + column] = convert<T>(z * gamma + beta);
+  }
+};
+
 template <class T, ClusterKind kind>
 __global__ void __launch_bounds__(cluster_threads, 1)
     norm_cluster_rows(NormArguments<T> call, RingShape shape) {
@@ -165,16 +216,24 @@ __global__ void __launch_bounds__(cluster_threads, 1)
   const int rank = ptx::cluster_rank();
   const int warps = threads / 32;
   const int warp = thread / 32;
-  const int row_packs = static_cast<int>(call.n / vector_width<T>);
+  constexpr int width = vector_width<T>;
+  const int first = static_cast<int>(blockIdx.x) / blocks;  // row
+  int head = 0;
+  if constexpr (kind == ClusterKind::shifted) {
+    // All rows of a cluster have the same offset from a pack.
+    const T* const x = call.x + place<norm_lines::row_x, true>(call, first < call.rows ? first : 0);
+    head = (width - lead_of<width>(x)) % width;
+  }
+  const int row_packs = static_cast<int>((call.n - head) / width);
   // Each warp owns adjacent packs of the block.
   const int begin = warp * 32 * cluster_packs;
   const int length = smaller(shape.part, row_packs - rank * shape.part);
-  auto* const ring = reinterpret_cast<Pack<T, vector_width<T>>*>(&scratch + 1);
+  auto* const ring = reinterpret_cast<Pack<T, width>*>(&scratch + 1);
   ClusterRows<T, kind> mine{
-      call, shape, ring + begin + lane, rank * shape.part + begin + lane, length - begin, {}, {}};
+      call, shape, ring + begin + lane, head, rank * shape.part + begin + lane, length - begin,
+      {},   {}};
   const int rows = static_cast<int>(call.rows);
   const int step = static_cast<int>(gridDim.x) / blocks;
-  const int first = static_cast<int>(blockIdx.x) / blocks;
   // Initialize the barriers before the copies, which compute-sanitizer would otherwise take for
   // writes to the barriers.
   if (thread == 0) {
@@ -183,6 +242,13 @@ __global__ void __launch_bounds__(cluster_threads, 1)
   }
   for (int stage = 0; stage < shape.stages; ++stage) mine.fetch(first + stage * step, stage);
   mine.keep_weights();
+  ClusterSingle<T> single;
+  if constexpr (kind == ClusterKind::shifted) {
+    single = ClusterSingle<T>(call, head, row_packs);
+    single.exchange(call, first);
+  }
+  T single_now = zero<T>();
+  T single_before = zero<T>();
   ptx::cluster_sync();
 
   const auto finish = [&](int row, int k, int stage) {
@@ -194,6 +260,7 @@ __global__ void __launch_bounds__(cluster_threads, 1)
     if (rank == 0 && thread == 0) {
       write_statistics<kind != ClusterKind::any>(call, row, center, moments, scale.rstd);
     }
+    if constexpr (kind == ClusterKind::shifted) single.write(call, row, scale, single_before);
     mine.write(row, stage, scale);
     mine.fetch(row + shape.stages * step, stage);
   };
@@ -212,9 +279,19 @@ __global__ void __launch_bounds__(cluster_threads, 1)
       if (kind == ClusterKind::any && call.residual != nullptr) mine.add_residual(row, stage);
       PackedWords s[cluster_packs];
       mine.read(s, stage);
-      const WarpPart<W> part = part_of_lanes<cluster_packs, vector_width<T>, W>(
+      if constexpr (kind == ClusterKind::shifted) {
+        single_before = single_now;
+        single_now = single.exchange(call, row + step);
+      }
+      WarpPart<W> part = part_of_lanes<cluster_packs, width, W>(
           call, 32, mine.left, [&](int p) { return mine.has(p); },
-          [&](int p) { return widen<W, T>(s[p]); });
+          [&](int p) { return widen<W, T>(s[p]); },
+          [&](W center, Moments<W>& moments) {
+            if (kind == ClusterKind::shifted && single.exists()) {
+              moments.add(convert<W>(single_now) - center, call.factors.shrink);
+            }
+          });
+      if (kind == ClusterKind::shifted && warp == 0) part.count += static_cast<W>(single.count);
       const int turn = k % turns;
       if (lane < blocks) {
         ptx::cluster_send(scratch.parts[turn][rank * warps + warp], part, scratch.sent[turn], lane);
@@ -224,6 +301,7 @@ __global__ void __launch_bounds__(cluster_threads, 1)
                                                             static_cast<unsigned>(sizeof(part)));
       }
     }
+    if (kind == ClusterKind::shifted && row >= rows) single_before = single_now;
     if (k > 0 && row - step < rows) finish(row - step, k - 1, before);
     if (row >= rows) break;
     before = stage;
@@ -237,12 +315,41 @@ std::int64_t packs_of(const Norm::Args& args) {
   return args.columns() / static_cast<std::int64_t>(16 / size_of(args.x.dtype));
 }
 
+constexpr std::int64_t shortest_shifted_row = 2048;
+
+/// Requires what kernels for rows that begin or end within a pack support.
+Support require_shifted_rows(const Norm::Args& args) {
+  const bool plain = visit<float, double, f16, bf16>(
+      args.x.dtype, [&]<class T>() { return usual(call_of<T>(args)) == Usual::gamma_and_beta; });
+  if (!plain || args.columns() < shortest_shifted_row) {
+    return unsupported(
+        "rows of partial packs: 2048 elements or more, gamma and beta of x's type, no residual");
+  }
+  const std::size_t element = size_of(args.x.dtype);
+  return offsets_agree(norm_lines::lines_of(args).rows, norm_lines::row_y, args.y.data, element,
+                       args.x.data, element, static_cast<std::int64_t>(16 / element))
+             ? supported
+             : unsupported("rows of x and y must have the same offset from 16 bytes");
+}
+
+/// Returns the number of rows between rows at the same offset from a pack.
+template <class T>
+std::int64_t period_of(const NormArguments<T>& call) {
+  const std::int64_t stride =
+      call.lines.rows.rank == 0 ? 0 : call.lines.rows.strides[norm_lines::row_x][0];
+  std::int64_t period = 1;
+  while (period * stride % vector_width<T> != 0) period *= 2;
+  return period;
+}
+
 Support supports(const Norm::Args& args, const Context& context) {
   if (context.info().compute_capability < 90) {
     return unsupported("clusters need compute capability 9.0");
   }
   if (const Support rows = require_contiguous_rows(args, context); !rows) return rows;
-  if (!all_packs_whole(args)) return unsupported("rows of whole, aligned packs of 16 bytes");
+  if (!all_packs_whole(args)) {
+    if (const Support shifted = require_shifted_rows(args); !shifted) return shifted;
+  }
   if (args.rows() > 0x3fffffff) return unsupported("more than 2^30 rows");
   if (packs_of(args) > std::int64_t{max_blocks} * cluster_threads * cluster_packs) {
     return unsupported("the row is longer than a cluster holds");
@@ -282,7 +389,8 @@ Work work(const Norm::Args& args, const Context& context) {
 void run(const Norm::Args& args, Context& context) {
   RingCluster cluster = cluster_of(args);
   const std::int64_t whole_packs = cluster.blocks * cluster.threads * cluster_packs;
-  const bool whole = packs_of(args) == whole_packs;
+  const bool shifted = !all_packs_whole(args);
+  const bool whole = !shifted && packs_of(args) == whole_packs;
   with_call(args, [&]<class T>(const NormArguments<T>& call) {
     const auto shared_bytes = [&] {
       return sizeof(ClusterShared<Accumulator<T>>) +
@@ -294,12 +402,16 @@ void run(const Norm::Args& args, Context& context) {
     }
     void (*const kernel)(NormArguments<T>, RingShape) =
         usual(call) != Usual::gamma_and_beta ? norm_cluster_rows<T, ClusterKind::any>
+        : shifted                            ? norm_cluster_rows<T, ClusterKind::shifted>
         : whole                              ? norm_cluster_rows<T, ClusterKind::whole>
                                              : norm_cluster_rows<T, ClusterKind::usual>;
     const std::int64_t clusters = resident_clusters(
         context, kernel, cluster.threads, shared_bytes(), static_cast<int>(cluster.blocks));
+    const std::int64_t period = shifted ? period_of(call) : 1;
+    const std::int64_t grid =
+        larger(smaller(clusters, call.rows) / period, std::int64_t{1}) * period;
     launch(context,
-           {.grid = cluster.blocks * smaller(clusters, call.rows),
+           {.grid = cluster.blocks * grid,
             .block = cluster.threads,
             .shared_bytes = shared_bytes(),
             .cluster = cluster.blocks,

@@ -380,7 +380,7 @@ __global__ void __launch_bounds__(ring_threads, 1)
     team_sync();  // x and dy are read again below, not kept
     if (warps > 1) {
       // All warps have read the previous row twice: reuse its stage.
-      if (thread == 0 && row != first && stages > 1) {
+      if (thread == 0 && row != first && stages > 2) {
         mine.fetch(row + (stages - 1) * step, stage == 0 ? stages - 1 : stage - 1);
       }
       const int lane = lane_of_thread();
@@ -413,7 +413,8 @@ __global__ void __launch_bounds__(ring_threads, 1)
         store_words(dx_row + mine.index(p) * width, narrow<T>(dx));
       }
     }
-    if (warps == 1 || stages == 1) {
+    if (warps == 1 || stages <= 2) {
+      // Of two stages, one must be loading at all times.
       team_sync();
       if (thread == 0) mine.fetch(row + stages * step, stage);
     }

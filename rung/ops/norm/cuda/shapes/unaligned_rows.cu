@@ -14,6 +14,8 @@
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
 #include "rung/device/load_anywhere.hpp"
+#include "rung/device/ptx/bulk_copy.hpp"
+#include "rung/device/resident.hpp"
 #include "rung/device/row/row_cut.hpp"
 #include "rung/ops/norm/cuda/detail/usual.hpp"
 #include "rung/ops/norm/shared/cuda/parts.hpp"
@@ -52,6 +54,18 @@ __device__ __forceinline__ Pack<W, vector_width<T>> shifted_weights(const NormAr
       words_of(load_chunks<width>(static_cast<const T*>(weights) + at, head * bytes)));
 }
 
+/// Prefetches the packs of row `row + call.ahead` into L2; called by one thread per row.
+template <bool flat, class T>
+__device__ __forceinline__ void prefetch_ahead(const NormArguments<T>& call, int row) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  if (call.ahead == 0 || row + call.ahead >= call.rows) return;
+  const T* const x =
+      call.x + place<norm_lines::row_x, flat>(call, static_cast<int>(row + call.ahead));
+  const RowCut<T> cut(x, static_cast<int>(call.n));
+  ptx::bulk_prefetch(x + cut.head, cut.middle_bytes());
+#endif
+}
+
 template <class T, int kept, Usual kind>
 __global__ void __launch_bounds__(unaligned_threads)
     norm_unaligned_rows(const __grid_constant__ NormArguments<T> call) {
@@ -81,6 +95,7 @@ __global__ void __launch_bounds__(unaligned_threads)
     if (has(p)) s[p] = load_words_streaming(x + element(p));
   }
   T single = edge >= 0 ? x[edge] : zero<T>();
+  if (thread == 0) prefetch_ahead<flat>(call, row);
   if constexpr (!flat) {
     if (call.residual != nullptr) {
       const T* const residual = call.residual + place<norm_lines::row_residual>(call, row);
@@ -198,13 +213,21 @@ Work work(const Norm::Args& args, const Context&) {
 }
 
 template <class T, int kept>
-void launch_unaligned(Context& context, const NormArguments<T>& call, const RowBlock& block) {
+void launch_unaligned(Context& context, NormArguments<T> call, const RowBlock& block) {
   const Usual kind = usual(call);
-  launch_call(context, call, block,
-              kind == Usual::gamma_and_beta ? norm_unaligned_rows<T, kept, Usual::gamma_and_beta>
-              : kind == Usual::gamma        ? norm_unaligned_rows<T, kept, Usual::gamma>
-                                            : norm_unaligned_rows<T, kept, Usual::no>,
-              can_depend(context));
+  auto* const kernel = kind == Usual::gamma_and_beta
+                           ? norm_unaligned_rows<T, kept, Usual::gamma_and_beta>
+                       : kind == Usual::gamma ? norm_unaligned_rows<T, kept, Usual::gamma>
+                                              : norm_unaligned_rows<T, kept, Usual::no>;
+  // As in registers_single_read, prefetching half of the resident rows ahead pays if an SM holds
+  // several rows, but not for short 16-bit rows, which are bound by instructions.
+  const bool prefetch = can_depend(context) && call.rows > context.info().sms &&
+                        block.threads <= unaligned_threads / 2 &&
+                        (sizeof(T) == 4 || kept == unaligned_packs);
+  if (prefetch) {
+    call.ahead = resident_blocks(context, kernel, block.threads, block.shared_bytes) / 2;
+  }
+  launch_call(context, call, block, kernel, can_depend(context));
 }
 
 void run(const Norm::Args& args, Context& context) {
