@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / cluster rows
 //
-// Idea     A row too long for an SM is spread over the 2, 4 or 8 blocks of a persistent cluster, 64
+// Idea     A row too long for an SM is spread over the 2 to 16 blocks of a persistent cluster, 64
 //          KiB per block, or 32 KiB of 16-bit elements. gamma and beta stay in registers for all
 //          rows; rows arrive in a shared-memory ring by asynchronous copies. Each warp sends its
 //          16-byte partial result to every block, where an mbarrier counts it; meanwhile the block
 //          reads the previous row from the ring again and finishes it.
-// Changes  against registers_single_read: rows of up to 512 KiB (131072 f32 elements).
+// Changes  against registers_single_read: rows of up to 1 MiB (262144 f32 elements).
 // Cost     Compulsory traffic; one message from every warp to every block of the cluster per row.
-// Limits   Compute capability 9.0; contiguous rows. Weights of another type than x's, and residuals,
-//          are read again for each row. Rows that begin or end within a pack: 2048 elements at least,
-//          gamma and beta of x's type, no residual; all rows of a cluster have the same offset.
+// Limits   Compute capability 9.0; contiguous rows. Weights of another type than x's, and
+//          residuals, are read again for each row. Rows that begin or end within a pack: 2048
+//          elements at least, gamma and beta of x's type, no residual, one offset per cluster.
 // Source   W. Guo, T. Dao et al., QuACK, 2025.
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
@@ -28,7 +28,8 @@ namespace {
 
 using namespace norm_cuda;
 
-constexpr int max_blocks = 8;
+constexpr int max_blocks = 16;        // per cluster
+constexpr int portable_blocks = 8;    // used for rows that fit
 constexpr int cluster_threads = 512;  // at most; 128 registers each
 constexpr int cluster_packs = 8;      // per thread: gamma and beta take half of its registers
 /// Buffers for the parts of a row: a warp sends its part after it has finished the row two before,
@@ -368,11 +369,11 @@ RingCluster cluster_of(const Norm::Args& args) {
   RingCluster cluster;
   const std::int64_t packs = packs_of(args);
   const auto most = [&] { return std::int64_t{cluster.threads} * cluster_packs; };
-  if (size_of(args.x.dtype) == 2 && packs <= max_blocks * most() / 2) cluster.threads /= 2;
+  if (size_of(args.x.dtype) == 2 && packs <= portable_blocks * most() / 2) cluster.threads /= 2;
   while (cluster.blocks * most() < packs) cluster.blocks *= 2;
-  cluster.shape.stages = cluster.threads < cluster_threads ? 4
-                         : cluster.blocks == max_blocks    ? 2
-                                                           : 3;
+  cluster.shape.stages = cluster.threads < cluster_threads || cluster.blocks == max_blocks ? 4
+                         : cluster.blocks == portable_blocks                               ? 2
+                                                                                           : 3;
   cluster.shape.part = static_cast<int>(larger(ceil_div(packs, cluster.blocks), std::int64_t{1}));
   cluster.threads = static_cast<int>(
       round_up(ceil_div(std::int64_t{cluster.shape.part}, std::int64_t{cluster_packs}), 32));
