@@ -50,7 +50,7 @@ __device__ __forceinline__ void add_partial_sums(const Sum* sums, std::int64_t s
     const std::int64_t i = first + warp / together * sum_lanes + lane;
     Sum sum = 0;
     if (i < count) {
-#pragma unroll 4
+#pragma unroll 8
       for (std::int64_t slice = warp % together; slice < slices; slice += together) {
         sum += sums[slice * count + i];
       }

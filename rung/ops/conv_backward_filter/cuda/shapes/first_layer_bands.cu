@@ -2,8 +2,8 @@
 // conv_backward_filter / first layer bands
 //
 // Idea     A block computes up to 32 filters of a layer of one to four channels from tiles of
-//          several rows of y. A warp has a role, the taps of one channel (all nine, or one row of
-//          five or seven) for eight filters, and sums them in registers over all tiles; its lanes
+//          several rows of y. A warp has a role, the taps of one channel (all nine for 8 filters, or
+//          one row of five or seven for 16), and sums them in registers over all tiles; its lanes
 //          take runs of four adjacent pixels, numbered through all rows of the tile.
 // Changes  Against first_layer: tiles of several rows, so that a row of x is staged once for
 //          several rows of y, and lanes are not idle at the end of each row; twice as many filters
@@ -24,7 +24,6 @@ namespace {
 using namespace conv_cuda;
 
 constexpr int run_pixels = 4;          // adjacent pixels of a lane
-constexpr int warp_filters_f32 = 8;    // filters per warp
 constexpr int most_tile_filters = 32;  // per block
 constexpr int most_tile_rows = 8;
 constexpr std::int64_t most_row_stride = 1 << 10;  // prevents overflow
@@ -34,18 +33,22 @@ constexpr std::int64_t most_row_stride = 1 << 10;  // prevents overflow
 struct RunTile {
   int rows, runs;     // of y
   int height, pitch;  // of x
-  int parts;          // of eight filters per block
-  int row_warps;      // groups of rows of taps per block
-  int shares;         // warps of the same role, which share the runs
-  int row_blocks;     // blocks that share the filter's rows of taps
+  int warp_filters;
+  int parts;       // groups of filters per block
+  int row_warps;   // groups of rows of taps per block
+  int shares;      // warps of the same role, which share the runs
+  int row_blocks;  // blocks that share the filter's rows of taps
   int filter_blocks;
   std::int64_t bands, strips, tasks, slices;
   bool wide;  // runs of dy are aligned to 16 bytes
 };
 
 constexpr int tap_rows_of_warp(int taps) { return taps == 3 ? 3 : 1; }
-/// Warps per block, so that the sums fit in registers: 72 sums with 3 x 3 taps, else up to 56.
-constexpr int most_warps(int taps) { return taps == 3 ? 16 : 21; }
+/// Warps per block, so that the sums fit in registers: 72 sums with 3 x 3 taps, else up to 112 or, of
+/// few filters, 56.
+constexpr int most_warps(int taps, int filters) {
+  return filters == 16 ? (taps == 7 ? 12 : 16) : taps == 3 ? 16 : 21;
+}
 
 /// Copies `count` elements of a line, of which [low, high) exist; the rest are zero. A lane copies
 /// every 32nd element; its copies are `apart` elements from each other.
@@ -88,7 +91,7 @@ __device__ __forceinline__ void copy_tile(const FilterGradient<float>& p, const 
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const int warps = static_cast<int>(blockDim.x) / 32;
   const int columns = tile.runs * run_pixels;
-  const int filters = tile.parts * warp_filters_f32;
+  const int filters = tile.parts * tile.warp_filters;
   const auto existing =
       static_cast<int>(smaller(p.g.filters - first_filter, std::int64_t{filters}));
   const int valid = smaller(static_cast<int>(p.g.axis[2].out) - v, columns);
@@ -132,8 +135,8 @@ __device__ __forceinline__ void copy_tile(const FilterGradient<float>& p, const 
   }
 }
 
-template <int Taps, int Stride>
-__global__ void __launch_bounds__(most_warps(Taps) * 32, 1)
+template <int Taps, int Stride, int WarpFilters>
+__global__ void __launch_bounds__(most_warps(Taps, WarpFilters) * 32, 1)
     conv_backward_filter_first_layer_bands(const __grid_constant__ FilterGradient<float> p,
                                            const __grid_constant__ RunTile tile) {
   constexpr int tap_rows = tap_rows_of_warp(Taps);
@@ -151,13 +154,13 @@ __global__ void __launch_bounds__(most_warps(Taps) * 32, 1)
   const int first_tap = static_cast<int>(blockIdx.x) % tile.row_blocks * tile.row_warps * tap_rows;
   const bool has_taps = first_tap + own_rows < Taps;
   const std::int64_t first_filter =
-      std::int64_t{blockIdx.x} / tile.row_blocks * tile.parts * warp_filters_f32;
+      std::int64_t{blockIdx.x} / tile.row_blocks * tile.parts * WarpFilters;
   const int pixels = tile.rows * tile.runs * run_pixels;
-  const int of_results = tile.parts * warp_filters_f32 * pixels;
+  const int of_results = tile.parts * WarpFilters * pixels;
   const int of_image = channels * tile.height * Stride * tile.pitch;
   float* const tiles = &shared<float>();
 
-  float sums[tap_rows][Taps][warp_filters_f32] = {};
+  float sums[tap_rows][Taps][WarpFilters] = {};
   const std::int64_t begin = tile.tasks * std::int64_t{blockIdx.y} / gridDim.y;
   const std::int64_t end = tile.tasks * (std::int64_t{blockIdx.y} + 1) / gridDim.y;
   if (begin < end) {
@@ -178,7 +181,7 @@ __global__ void __launch_bounds__(most_warps(Taps) * 32, 1)
     const auto o = static_cast<int>(take_axis(rest, tile.bands)) * tile.rows;
     const int existing_rows = smaller(static_cast<int>(rows.out) - o, tile.rows);
     const float* const results =
-        tiles + task % 2 * (of_results + of_image) + part * warp_filters_f32 * pixels;
+        tiles + task % 2 * (of_results + of_image) + part * WarpFilters * pixels;
     const float* const image = tiles + task % 2 * (of_results + of_image) + of_results +
                                (channel * tile.height + own_rows) * Stride * tile.pitch;
     const int runs = has_taps ? existing_rows * tile.runs : 0;
@@ -202,7 +205,7 @@ __global__ void __launch_bounds__(most_warps(Taps) * 32, 1)
             window[phase] = load_wide<width>(from + (a * Stride + phase) * tile.pitch);
           }
 #pragma unroll
-          for (int f = 0; f < warp_filters_f32; ++f) {
+          for (int f = 0; f < WarpFilters; ++f) {
             const Pack<float, run_pixels> result = load_wide<run_pixels>(own + f * pixels);
 #pragma unroll
             for (int i = 0; i < run_pixels; ++i) {
@@ -231,10 +234,10 @@ __global__ void __launch_bounds__(most_warps(Taps) * 32, 1)
 #pragma unroll
     for (int b = 0; b < Taps; ++b) {
 #pragma unroll
-      for (int f = 0; f < warp_filters_f32; ++f) {
+      for (int f = 0; f < WarpFilters; ++f) {
         const float sum =
             warp_reduce(sums[a][b][f], [](float one, float two) { return one + two; });
-        const std::int64_t filter = first_filter + part * warp_filters_f32 + f;
+        const std::int64_t filter = first_filter + part * WarpFilters + f;
         if (lane == 0 && filter < p.g.filters) {
           p.sums[((std::int64_t{blockIdx.y} * tile.shares + share) * p.g.filters + filter) *
                      p.terms +
@@ -256,18 +259,19 @@ constexpr std::int64_t one_for_each = two_for_each / 2;
 
 /// Returns the shared memory: two tiles.
 std::int64_t tile_bytes(const ConvGeometry& g, const RunTile& tile) {
-  return 8 * (std::int64_t{tile.parts} * warp_filters_f32 * tile.rows * tile.runs * run_pixels +
+  return 8 * (std::int64_t{tile.parts} * tile.warp_filters * tile.rows * tile.runs * run_pixels +
               g.channels * tile.height * g.axis[2].stride * tile.pitch);
 }
 
-/// Returns the instructions of a block's warps per tile, over 32: multiply-adds and copies.
-std::int64_t tile_steps(const ConvGeometry& g, const RunTile& tile) {
+/// Returns the instructions of a block's warps per tile: multiply-adds, and four per copy of 32
+/// elements.
+std::int64_t tile_instructions(const ConvGeometry& g, const RunTile& tile) {
   const std::int64_t taps = g.axis[2].kernel;
   const std::int64_t warps = g.channels * tile.parts * tile.row_warps * tile.shares;
   const std::int64_t turns =
       ceil_div(std::int64_t{tile.rows} * tile.runs, std::int64_t{32} * tile.shares);
-  return warps * turns * tap_rows_of_warp(static_cast<int>(taps)) * taps +
-         tile_bytes(g, tile) / (8 * 32) / 8;
+  const std::int64_t sums = tap_rows_of_warp(static_cast<int>(taps)) * taps * tile.warp_filters;
+  return warps * turns * sums * run_pixels + tile_bytes(g, tile) / (8 * 32) * 4;
 }
 
 /// Returns the tile of a layer whose number of rows takes the fewest instructions of those that fit
@@ -285,17 +289,18 @@ RunTile run_tile(const ConvGeometry& g, std::int64_t shared_bytes) {
       static_cast<int>(run_pixels * tile.runs +
                        round_up(ceil_div(across.kernel, across.stride) - 1, std::int64_t{4}));
   const auto groups = static_cast<int>(down.kernel) / tap_rows;
-  const int warps = most_warps(taps) / static_cast<int>(g.channels);
+  tile.warp_filters = taps > 3 && g.filters > 8 ? 16 : 8;
+  const int warps = most_warps(taps, tile.warp_filters) / static_cast<int>(g.channels);
   tile.row_blocks = ceil_div(groups, smaller(groups, warps));
   tile.row_warps = ceil_div(groups, tile.row_blocks);
-  tile.parts = static_cast<int>(
-      clamped(ceil_div(g.filters, std::int64_t{warp_filters_f32}), std::int64_t{1},
-              smaller<std::int64_t>(most_tile_filters / warp_filters_f32, warps / tile.row_warps)));
+  tile.parts = static_cast<int>(clamped(
+      ceil_div(g.filters, std::int64_t{tile.warp_filters}), std::int64_t{1},
+      smaller<std::int64_t>(most_tile_filters / tile.warp_filters, warps / tile.row_warps)));
   tile.filter_blocks = static_cast<int>(
-      ceil_div(larger(g.filters, std::int64_t{1}), std::int64_t{tile.parts} * warp_filters_f32));
+      ceil_div(larger(g.filters, std::int64_t{1}), std::int64_t{tile.parts} * tile.warp_filters));
   const std::int64_t blocks = std::int64_t{tile.filter_blocks} * tile.row_blocks;
   RunTile best{};
-  std::int64_t best_steps = 0;
+  std::int64_t least = 0;
   for (int rows = 1; rows <= most_tile_rows && (rows == 1 || rows <= down.out); ++rows) {
     tile.rows = rows;
     tile.shares = smaller(warps / (tile.row_warps * tile.parts), ceil_div(rows * tile.runs, 32));
@@ -305,10 +310,11 @@ RunTile run_tile(const ConvGeometry& g, std::int64_t shared_bytes) {
     tile.tasks = down.out == 0 || across.out == 0 ? 0 : g.images * tile.bands * tile.strips;
     tile.slices =
         clamped(one_for_each / blocks, std::int64_t{1}, larger(tile.tasks, std::int64_t{1}));
-    const std::int64_t steps = ceil_div(tile.tasks, tile.slices) * tile_steps(g, tile);
-    if (rows > 1 && steps >= best_steps) continue;
+    const std::int64_t instructions =
+        ceil_div(tile.tasks, tile.slices) * tile_instructions(g, tile);
+    if (rows > 1 && instructions >= least) continue;
     best = tile;
-    best_steps = steps;
+    least = instructions;
   }
   return best;
 }
@@ -356,7 +362,7 @@ Work work_of_runs(const ConvBackwardFilter::Args& args, const Context& context) 
           .launches = 2,
           .blocks = blocks * tile.slices,
           .rounds = 2 * tasks,
-          .steps = tasks * tile_steps(g, tile)};
+          .steps = tasks * tile_instructions(g, tile) / 512};
 }
 
 void run_runs(const ConvBackwardFilter::Args& args, Context& context) {
@@ -367,17 +373,19 @@ void run_runs(const ConvBackwardFilter::Args& args, Context& context) {
       .grid = {std::int64_t{tile.filter_blocks} * tile.row_blocks, tile.slices},
       .block = static_cast<int>(g.channels) * tile.parts * tile.row_warps * tile.shares * 32,
       .shared_bytes = static_cast<std::size_t>(tile_bytes(g, tile))};
-  const auto with_taps = [&]<int Taps>() {
-    if (g.axis[2].kernel != Taps) return;
+  const auto with_taps = [&]<int Taps, int WarpFilters>() {
+    if (g.axis[2].kernel != Taps || tile.warp_filters != WarpFilters) return;
     if (g.axis[2].stride == 1) {
-      launch(context, shape, conv_backward_filter_first_layer_bands<Taps, 1>, p, tile);
+      launch(context, shape, conv_backward_filter_first_layer_bands<Taps, 1, WarpFilters>, p, tile);
     } else {
-      launch(context, shape, conv_backward_filter_first_layer_bands<Taps, 2>, p, tile);
+      launch(context, shape, conv_backward_filter_first_layer_bands<Taps, 2, WarpFilters>, p, tile);
     }
   };
-  with_taps.template operator()<3>();
-  with_taps.template operator()<5>();
-  with_taps.template operator()<7>();
+  with_taps.template operator()<3, 8>();
+  with_taps.template operator()<5, 8>();
+  with_taps.template operator()<5, 16>();
+  with_taps.template operator()<7, 8>();
+  with_taps.template operator()<7, 16>();
   launch(context, sum_grid(p), conv_backward_filter_first_layer_bands_add_slices, p,
          args.dw.size());
 }

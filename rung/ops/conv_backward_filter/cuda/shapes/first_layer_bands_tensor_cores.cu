@@ -703,9 +703,11 @@ Work work_of_bands(const ConvBackwardFilter::Args& args, const Context&) {
           .blocks = grid.parts * grid.slices,
           .resident = band_blocks,
           .rounds = bands * ((tile.copies_x ? 2 : batches) + chunks),
-          // Instructions of a block's warps, over 32: copies, pieces and words.
-          .steps = bands * (chunks * (tile.copies_dy ? 28 : 96) +
-                            pieces * roles * (groups + 6) / 2 + words / 2)};
+          // Instructions of a block's warps, over 512: copies, pieces and words.
+          .steps = bands *
+                   (chunks * (tile.copies_dy ? 28 : 96) + pieces * roles * (groups + 6) / 2 +
+                    words / 2) /
+                   16};
 }
 
 void run_bands(const ConvBackwardFilter::Args& args, Context& context) {
