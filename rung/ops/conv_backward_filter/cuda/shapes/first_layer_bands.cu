@@ -2,9 +2,9 @@
 // conv_backward_filter / first layer bands
 //
 // Idea     A block computes up to 32 filters of a layer of one to four channels from tiles of
-//          several rows of y. A warp has a role, the taps of one channel (all nine for 8 filters, or
-//          one row of five or seven for 16), and sums them in registers over all tiles; its lanes
-//          take runs of four adjacent pixels, numbered through all rows of the tile.
+//          several rows of y. A warp has a role, taps of one channel (all nine for 8 filters, or a
+//          row of five or seven for 16), and sums them in registers over all tiles; its lanes take
+//          runs of four adjacent pixels, numbered through all rows of the tile.
 // Changes  Against first_layer: tiles of several rows, so that a row of x is staged once for
 //          several rows of y, and lanes are not idle at the end of each row; twice as many filters
 //          per block; copies of whole lines without a test per element; a run that ends beyond the
@@ -44,8 +44,8 @@ struct RunTile {
 };
 
 constexpr int tap_rows_of_warp(int taps) { return taps == 3 ? 3 : 1; }
-/// Warps per block, so that the sums fit in registers: 72 sums with 3 x 3 taps, else up to 112 or, of
-/// few filters, 56.
+/// Warps per block, so that the sums fit in registers: 72 with 3 x 3 taps, else up to 112 for 16
+/// filters and 56 for 8.
 constexpr int most_warps(int taps, int filters) {
   return filters == 16 ? (taps == 7 ? 12 : 16) : taps == 3 ? 16 : 21;
 }
