@@ -347,6 +347,21 @@ Support supports_mma_layer(const ConvBackwardFilter::Args& args, const Context& 
   return supports_sliced(args, larger(g.filters, std::int64_t{1}));
 }
 
+/// Returns whether lanes load two filters, or four pixels, of each line at once.
+bool loads_wide(const ConvBackwardFilter::Args& args, bool innermost) {
+  const std::int64_t unit = innermost ? 2 : 4;
+  bool wide = (innermost || args.dy.strides[4] == 1) &&
+              reinterpret_cast<std::uintptr_t>(args.dy.data) % (2 * unit) == 0;
+  for (const int axis : {0, 1, 3, 4}) {
+    const bool along = axis == (innermost ? 1 : 4);
+    wide = wide && (along || args.dy.shape[axis] == 1 || args.dy.strides[axis] % unit == 0);
+  }
+  return wide;
+}
+bool filters_innermost(const ConvBackwardFilter::Args& args) {
+  return args.dy.strides[1] == 1 && args.geometry.filters > 1;
+}
+
 Work work_of_mma_layer(const ConvBackwardFilter::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
   const MmaTile tile = mma_tile(g);
@@ -356,6 +371,10 @@ Work work_of_mma_layer(const ConvBackwardFilter::Args& args, const Context&) {
   const std::int64_t tasks = ceil_div(tile.tasks, grid.along);
   const std::int64_t pieces = ceil_div(tile.rows * tile.columns, piece * tile.role_warps);
   const std::int64_t staged = g.channels * tile.height * tile.width / mma_threads;
+  // A warp waits for each batch of x, and for each piece of dy but the first.
+  const std::int64_t batches = ceil_div(g.channels * tile.height, std::int64_t{mma_warps}) *
+                               ceil_div(tile.width, 8 * warp_lanes);
+  const std::int64_t loads = loads_wide(args, filters_innermost(args)) ? 4 : 24;
   const double tile_operations = 2.0 * tile.rows * tile.columns * tile.filter_parts * mma_filters *
                                  static_cast<double>(tile.term_parts * groups * 8);
   return {.bytes = ConvBackwardFilter::cost(args).bytes +
@@ -364,8 +383,8 @@ Work work_of_mma_layer(const ConvBackwardFilter::Args& args, const Context&) {
           .launches = 2,
           .blocks = grid.roles * grid.along,
           .resident = mma_blocks,
-          .rounds = 2 * tasks,
-          .steps = tasks * (pieces * (groups + 4) + staged)};
+          .rounds = tasks * (batches + pieces),
+          .steps = tasks * (pieces * (groups + loads) + staged)};
 }
 
 void run_mma_layer(const ConvBackwardFilter::Args& args, Context& context) {
@@ -377,15 +396,8 @@ void run_mma_layer(const ConvBackwardFilter::Args& args, Context& context) {
     const LaunchShape shape{.grid = {grid.roles, grid.along},
                             .block = mma_threads,
                             .shared_bytes = static_cast<std::size_t>(planes_bytes(g, tile))};
-    const bool innermost = args.dy.strides[1] == 1 && g.filters > 1;
-    // Lanes load two filters, or four pixels, of each line at once.
-    const std::int64_t unit = innermost ? 2 : 4;
-    bool wide = (innermost || args.dy.strides[4] == 1) &&
-                reinterpret_cast<std::uintptr_t>(args.dy.data) % (2 * unit) == 0;
-    for (const int axis : {0, 1, 3, 4}) {
-      const bool along = axis == (innermost ? 1 : 4);
-      wide = wide && (along || args.dy.shape[axis] == 1 || args.dy.strides[axis] % unit == 0);
-    }
+    const bool innermost = filters_innermost(args);
+    const bool wide = loads_wide(args, innermost);
     const auto start = [&]<int Groups>() {
       const auto kernel = innermost
                               ? conv_backward_filter_first_layer_tensor_cores<T, Groups, true>
