@@ -44,11 +44,8 @@ struct RunTile {
 };
 
 constexpr int tap_rows_of_warp(int taps) { return taps == 3 ? 3 : 1; }
-/// Warps per block, so that the sums fit in registers: 72 with 3 x 3 taps, else up to 112 for 16
-/// filters and 56 for 8.
-constexpr int most_warps(int taps, int filters) {
-  return filters == 16 ? (taps == 7 ? 12 : 16) : taps == 3 ? 16 : 21;
-}
+/// Warps per block, so that the sums fit in registers: up to 80, or 112 of 7 taps for 16 filters.
+constexpr int most_warps(int taps, int filters) { return taps == 7 && filters == 16 ? 12 : 16; }
 
 /// Copies `count` elements of a line, of which [low, high) exist; the rest are zero. A lane copies
 /// every 32nd element; its copies are `apart` elements from each other.
@@ -169,13 +166,14 @@ __global__ void __launch_bounds__(most_warps(Taps, WarpFilters) * 32, 1)
   }
   ptx::async_commit();
   for (std::int64_t task = begin; task < end; ++task) {
+    ptx::async_wait<0>();
+    __syncthreads();
+    // The other tile was read before the barrier.
     if (task + 1 < end) {
       copy_tile<Taps, Stride>(p, tile, task + 1, first_filter, first_tap,
                               tiles + (task + 1) % 2 * (of_results + of_image));
+      ptx::async_commit();
     }
-    ptx::async_commit();
-    ptx::async_wait<1>();
-    __syncthreads();
     std::int64_t rest = task;
     const auto v = static_cast<int>(take_axis(rest, tile.strips)) * tile.runs * run_pixels;
     const auto o = static_cast<int>(take_axis(rest, tile.bands)) * tile.rows;
@@ -224,26 +222,28 @@ __global__ void __launch_bounds__(most_warps(Taps, WarpFilters) * 32, 1)
         multiply.template operator()<false>();
       }
     }
-    __syncthreads();
   }
-  ptx::async_wait<0>();
   if (!has_taps) return;
 
+  // Lane i stores every 32nd sum from the i-th on.
+  constexpr int count = tap_rows * Taps * WarpFilters;
+  float own_sums[ceil_div(count, 32)] = {};
 #pragma unroll
-  for (int a = 0; a < tap_rows; ++a) {
+  for (int i = 0; i < count; ++i) {
+    const float sum =
+        warp_reduce(sums[i / WarpFilters / Taps][i / WarpFilters % Taps][i % WarpFilters],
+                    [](float one, float two) { return one + two; });
+    if (lane == i % 32) own_sums[i / 32] = sum;
+  }
+  float* const slice =
+      p.sums + (std::int64_t{blockIdx.y} * tile.shares + share) * p.g.filters * p.terms;
 #pragma unroll
-    for (int b = 0; b < Taps; ++b) {
-#pragma unroll
-      for (int f = 0; f < WarpFilters; ++f) {
-        const float sum =
-            warp_reduce(sums[a][b][f], [](float one, float two) { return one + two; });
-        const std::int64_t filter = first_filter + part * WarpFilters + f;
-        if (lane == 0 && filter < p.g.filters) {
-          p.sums[((std::int64_t{blockIdx.y} * tile.shares + share) * p.g.filters + filter) *
-                     p.terms +
-                 (channel * Taps + first_tap + own_rows + a) * Taps + b] = sum;
-        }
-      }
+  for (int i = 0; i < ceil_div(count, 32); ++i) {
+    const int index = i * 32 + lane;
+    const std::int64_t filter = first_filter + part * WarpFilters + index % WarpFilters;
+    const int tap = (first_tap + own_rows) * Taps + index / WarpFilters;
+    if (index < count && filter < p.g.filters) {
+      slice[filter * p.terms + channel * Taps * Taps + tap] = own_sums[i];
     }
   }
 }
@@ -361,7 +361,7 @@ Work work_of_runs(const ConvBackwardFilter::Args& args, const Context& context) 
                        static_cast<double>(args.dw.size()),
           .launches = 2,
           .blocks = blocks * tile.slices,
-          .rounds = 2 * tasks,
+          .rounds = tasks,
           .steps = tasks * tile_instructions(g, tile) / 512};
 }
 
