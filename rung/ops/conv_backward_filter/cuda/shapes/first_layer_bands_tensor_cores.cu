@@ -360,6 +360,12 @@ __device__ __forceinline__ void load_results(std::uint32_t (&a)[2][role_operands
   }
 }
 
+/// Loads the word `bytes` bytes from `words` on.
+__device__ __forceinline__ std::uint32_t word_at(const std::uint32_t* words, int bytes) {
+  return *reinterpret_cast<const std::uint32_t*>(reinterpret_cast<const unsigned char*>(words) +
+                                                 bytes);
+}
+
 /// The stages of dy that a block multiplies or copies, and the next one.
 struct alignas(16) BandControl {
   BandStage stages[band_stages + 1];
@@ -399,7 +405,7 @@ __global__ void __launch_bounds__(band_threads, band_blocks)
   T* const copied = stages + band_stages * stage_size;
   auto* const words = reinterpret_cast<std::uint32_t*>(copied + copied_elements(p.g, tile));
 
-  // Each term's word of its first pixel. Terms that do not exist read the last one.
+  // Bytes to each term's word of its first pixel. Terms that do not exist read the last one.
   int base[Groups];
 #pragma unroll
   for (int j = 0; j < Groups; ++j) {
@@ -409,7 +415,11 @@ __global__ void __launch_bounds__(band_threads, band_blocks)
     const int b = rest % across * static_cast<int>(columns.dilation);
     rest /= across;
     const int a = rest % down * static_cast<int>(rows.dilation);
-    base[j] = rest / down * tile.plane + a * tile.pitch + b + 4 * t * stride;
+    base[j] = 4 * (rest / down * tile.plane + a * tile.pitch + b + 4 * t * stride);
+#if defined(__CUDACC__)
+    // The compiler would keep a quarter of it, and multiply before every load.
+    asm("" : "+r"(base[j]));
+#endif
   }
 
   float sums[role_operands][Groups][4] = {};
@@ -478,8 +488,8 @@ __global__ void __launch_bounds__(band_threads, band_blocks)
           }
 #pragma unroll
           for (int j = 0; j < Groups; ++j) {
-            const std::uint32_t* const pixel = from + base[j] + 2 * i * stride;
-            std::uint32_t values[2] = {pixel[0], pixel[stride]};
+            std::uint32_t values[2] = {word_at(from + 2 * i * stride, base[j]),
+                                       word_at(from + (2 * i + 1) * stride, base[j])};
             if constexpr (Edge) {
               values[0] &= mask[0];
               values[1] &= mask[1];
