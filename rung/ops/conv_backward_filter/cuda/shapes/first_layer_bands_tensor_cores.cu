@@ -5,14 +5,15 @@
 //          mma.sync over all its bands. Pixels are the k axis, and a pair of k is one column of two
 //          rows of y, a few rows apart, not two adjacent columns: x is staged once per band as
 //          words of two elements of one column, so that a lane gathers any tap at any stride as one
-//          word. Two rows of dy are copied to shared memory three stages ahead and paired in
+//          word. Two rows of dy are copied to shared memory two stages ahead and paired in
 //          registers, once for all terms.
 // Changes  Against first_layer_tensor_cores: x is staged without copies per shift and residue; dy
 //          is copied asynchronously, 16 bytes at a time at any alignment of its rows, instead of
 //          one piece ahead, by elements if rows are odd; the warps of a block add their sums, which
 //          leaves a slice per block.
-// Cost     20 words of shared memory per mma of 16 pixels, two rows and 32 filters by 80 terms; dy
-//          is read once, x 1.1 to 1.6 times. Filters are padded to 32, terms to 32 or 80.
+// Cost     For 16 columns of two rows, 32 filters and 80 terms, a lane loads 40 words of x and 16
+//          (24 if rows are not aligned) of dy from shared memory for 40 mma. dy is read once, x 1.1
+//          to 2.5 times. Filters are padded to 32, terms to 32 or 80.
 // Limits   f16 and bf16, up to 4 channels, one group, images of two dimensions; columns of stride
 //          up to 4, up to 512 terms; a band's rows of x must fit in shared memory. Error bound as
 //          tensor_cores.
