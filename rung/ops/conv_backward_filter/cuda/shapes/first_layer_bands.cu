@@ -39,6 +39,7 @@ struct RunTile {
   int shares;      // warps of the same role, which share the runs
   int row_blocks;  // blocks that share the filter's rows of taps
   int filter_blocks;
+  int resident;  // blocks per SM
   std::int64_t bands, strips, tasks, slices;
   bool wide;  // runs of dy are aligned to 16 bytes
 };
@@ -305,13 +306,20 @@ RunTile run_tile(const ConvGeometry& g, std::int64_t shared_bytes) {
     tile.rows = rows;
     tile.shares = smaller(warps / (tile.row_warps * tile.parts), ceil_div(rows * tile.runs, 32));
     tile.height = static_cast<int>((rows - 1) * down.stride + tile.row_warps * tap_rows);
-    if (tile_bytes(g, tile) > shared_bytes) break;
+    constexpr std::int64_t reserved_bytes = 1 << 10;  // of each block, by the driver
+    const int block_warps =
+        static_cast<int>(g.channels) * tile.parts * tile.row_warps * tile.shares;
+    const std::int64_t fit =
+        (shared_bytes + reserved_bytes) / (tile_bytes(g, tile) + reserved_bytes);
+    if (fit == 0) break;
+    tile.resident = static_cast<int>(
+        smaller(std::int64_t{most_warps(taps, tile.warp_filters) / block_warps}, fit));
     tile.bands = ceil_div(larger(down.out, std::int64_t{1}), std::int64_t{rows});
     tile.tasks = down.out == 0 || across.out == 0 ? 0 : g.images * tile.bands * tile.strips;
-    tile.slices =
-        clamped(one_for_each / blocks, std::int64_t{1}, larger(tile.tasks, std::int64_t{1}));
+    tile.slices = clamped(one_for_each * tile.resident / blocks, std::int64_t{1},
+                          larger(tile.tasks, std::int64_t{1}));
     const std::int64_t instructions =
-        ceil_div(tile.tasks, tile.slices) * tile_instructions(g, tile);
+        ceil_div(tile.tasks, tile.slices) * tile.resident * tile_instructions(g, tile);
     if (rows > 1 && instructions >= least) continue;
     best = tile;
     least = instructions;
@@ -361,6 +369,7 @@ Work work_of_runs(const ConvBackwardFilter::Args& args, const Context& context) 
                        static_cast<double>(args.dw.size()),
           .launches = 2,
           .blocks = blocks * tile.slices,
+          .resident = tile.resident,
           .rounds = tasks,
           .steps = tasks * tile_instructions(g, tile) / 512};
 }
