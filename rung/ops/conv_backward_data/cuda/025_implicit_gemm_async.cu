@@ -12,6 +12,8 @@
 // Limits   f32, strides that give up to 9 phases, of up to 32 taps each.
 // Source   conv / implicit_gemm_async.
 #include <algorithm>
+#include <cmath>
+#include <span>
 
 #include "rung/ops/conv/shared/cuda/async_tiles.hpp"
 #include "rung/ops/conv_backward_data/op/layer.hpp"
@@ -173,11 +175,29 @@ Support supports(const ConvBackwardData::Args& args, const Context&) {
   return supported;
 }
 
+/// Returns the index of the tile shape with the least predicted time. If its blocks leave SMs idle,
+/// returns the shape with the fewest elements per SM instead: rates are of GPUs that are full.
+int shape_of(std::span<const Gathered> layers, const Cost& cost, const Context& context) {
+  int best = plan_async<ConvBackwardData>(layers, cost, context);
+  const double sms = context.info().sms;
+  if (async_facts(layers, cost, best).blocks >= sms) return best;
+  double least = 0;
+  for (int i = 0; i < async_shape_count; ++i) {
+    const double blocks = async_facts(layers, cost, i).blocks;
+    const double elements =
+        std::ceil(blocks / sms) * async_shapes[i].rows * async_shapes[i].columns;
+    if (i > 0 && elements >= least) continue;
+    least = elements;
+    best = i;
+  }
+  return best;
+}
+
 Work work(const ConvBackwardData::Args& args, const Context& context) {
   Phases<max_phases> phases;
   const std::span layers(phases.layer, static_cast<std::size_t>(phases_of(args, phases)));
   const Cost cost = ConvBackwardData::cost(args);
-  return async_facts(layers, cost, plan_async<ConvBackwardData>(layers, cost, context));
+  return async_facts(layers, cost, shape_of(layers, cost, context));
 }
 
 /// Launches `count` phases; the first has the most terms.
@@ -204,8 +224,8 @@ void run_phases(const ConvBackwardData::Args& args, Context& context, Phases<Max
          {.grid = {smaller(ceil_div(most, block_threads), std::int64_t{0x7fffffff}), count},
           .block = block_threads},
          conv_backward_data_implicit_gemm_async_pack<Max>, phases);
-  const int best = plan_async<ConvBackwardData>({phases.layer, static_cast<std::size_t>(count)},
-                                                ConvBackwardData::cost(args), context);
+  const int best = shape_of({phases.layer, static_cast<std::size_t>(count)},
+                            ConvBackwardData::cost(args), context);
   with_async_shape(best, [&]<int Shape>() {
     LaunchShape shape = async_grid<Shape>(phases.layer[0]);
     shape.grid.x = ceil_div(pixels, async_shapes[Shape].columns);

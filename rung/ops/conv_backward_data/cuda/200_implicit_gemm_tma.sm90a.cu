@@ -13,6 +13,8 @@
 // Limits   f16 and bf16, channels last, two dimensions at most, 16 phases; filters of a group in
 //          multiples of 8, aligned to 16 bytes; with several groups also channels.
 // Source   V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep learning, 2016.
+#include <cmath>
+
 #include "rung/device/dependent.hpp"
 #include "rung/ops/conv/shared/cuda/channels_last.hpp"
 #include "rung/ops/conv/shared/cuda/im2col_tensor.hpp"
@@ -295,13 +297,26 @@ Support conv_cuda::supports_data_tma(const ConvBackwardData::Args& args, const C
   return all;
 }
 
+/// Returns the work of a phase. Warps store pixels whose channels are no multiple of 16 bytes
+/// element by element: the eight warps of a block store four pixels each at a time, of every 64
+/// channels, in eight rounds.
+Work phase_facts(const Conv::Args& layer, const Context& context) {
+  Work work = im2col_tma_facts(layer, context);
+  const ConvGeometry& g = layer.geometry;
+  if (g.group_filters() % 8 == 0) return work;
+  const double pixels = static_cast<double>(g.groups * g.images * g.results()) / work.blocks;
+  const auto pieces = static_cast<double>(ceil_div(g.group_filters(), std::int64_t{64}));
+  work.rounds = work.rounds + 8 * std::ceil(pixels / 32) * pieces;
+  return work;
+}
+
 /// Returns the work of a layer: mirroring of the filters, the phases, and interleaving of buffers.
 Work conv_cuda::data_tma_facts(const ConvBackwardData::Args& args, const Context& context) {
   const bool whole =
       conv_layer::phases_of(conv_layer::transposed(args)) == 1 || is_direct(args, context);
   Work all = {.operations = 0, .launches = whole ? 1 : 2};
   for_each_layer(args, [&](const Gathered&, const Conv::Args& layer) {
-    all = in_turn(all, im2col_tma_facts(layer, context));
+    all = in_turn(all, phase_facts(layer, context));
   });
   const std::int64_t moved = args.w.size() + (whole ? 0 : args.dx.size());
   all.bytes = ConvBackwardData::cost(args).bytes +

@@ -145,6 +145,27 @@ TEST(ConvBackwardDataSimt, BlocksShareTheTermsOfSmallLayers) {
   }
 }
 
+// More tiles than SMs: teams of whole warps, where smaller layers have teams of half a warp.
+TEST(ConvBackwardDataSimt, TeamsShareTheFiltersOfManyTiles) {
+  for (const int stride : {1, 2}) {
+    const Layer layer{.images = 133,
+                      .channels = 2,
+                      .height = 5,
+                      .width = 6,
+                      .filters = 11,
+                      .stride = stride,
+                      .padding = 1};
+    const auto dy = whole_values(layer.y().product(), 13);
+    const auto w = whole_values(layer.w().product(), 14);
+    std::vector<float> dx(static_cast<std::size_t>(layer.x().product()));
+    every_rung_gives_the_same<float>({.dy = ConstTensorRef(dy.data(), layer.y()),
+                                      .w = ConstTensorRef(w.data(), layer.w()),
+                                      .dx = TensorRef(dx.data(), layer.x()),
+                                      .options = layer.options<ConvBackwardDataOptions>()},
+                                     dx);
+  }
+}
+
 TEST(ConvBackwardDataSimt, BlocksShareTheTermsOfSmallLayersOfHalves) {
   const auto halves = [](const std::vector<float>& from) {
     std::vector<bf16> made;

@@ -239,7 +239,7 @@ __global__ void __launch_bounds__(max_threads, 2)
     // A group even without copies, so that a wait always refers to the same step.
     ptx::async_commit();
   };
-  // Contiguous filters: a thread loads an element of dy of all teams' filters.
+  // Contiguous filters: a thread loads a position of dy for all teams.
   const int thread = static_cast<int>(threadIdx.x);
   const auto threads = static_cast<int>(blockDim.x);
   const auto load_position = [&](int step, int i) {
