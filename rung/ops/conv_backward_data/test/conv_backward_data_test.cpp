@@ -147,7 +147,7 @@ TEST(ConvBackwardDataSimt, BlocksShareTheTermsOfSmallLayers) {
 
 // More tiles than SMs: teams of whole warps, where smaller layers have teams of half a warp.
 TEST(ConvBackwardDataSimt, TeamsShareTheFiltersOfManyTiles) {
-  for (const int stride : {1, 2}) {
+  for (const int stride : {1, 2, 4}) {
     const Layer layer{.images = 133,
                       .channels = 2,
                       .height = 5,

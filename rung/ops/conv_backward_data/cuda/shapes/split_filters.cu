@@ -10,7 +10,7 @@
 // Cost     Per thread and filter the loads and multiply-adds of first_layer, and one copy of four
 //          bytes per 32 staged elements; at the end one store and load of each sum. Filters that
 //          are contiguous in dy are loaded eight at a time instead, with a barrier per eight.
-// Limits   Up to 4 channels, one group, images of two dimensions, columns of stride 1 or 2. A
+// Limits   Up to 4 channels, one group, images of two dimensions, columns of stride 1, 2 or 4. A
 //          dilation along columns d multiplies the work by d. f32, f16, bf16.
 #include "rung/cpu/split.hpp"  // types: float f16 bf16
 #include "rung/device/ptx/async_copy.hpp"
@@ -26,7 +26,6 @@ constexpr int group = 8;      // contiguous filters per load: one per team
 constexpr int stages = 3;     // staged filters per team, of which two are in flight
 constexpr int held = 2;       // packs of `group` filters that a thread loads ahead
 constexpr int cells = 4;      // per thread, in a row; a cell has one column of dx per phase
-constexpr int row_pair = 2;   // rows of dx per thread
 constexpr int long_taps = 4;  // taps per window if a row of taps has several windows
 constexpr int nowhere = -0x7fffffff - 1;             // offset of an element in the padding
 constexpr std::int64_t max_extent = 1 << 12;         // of filters and strides: prevents overflow
@@ -57,8 +56,11 @@ __device__ __forceinline__ std::int64_t ceil_ratio(std::int64_t a, std::int64_t 
   return a < 0 ? -(-a / b) : ceil_div(a, b);
 }
 
+/// Returns the number of rows of dx per thread: of a stride of 4 a row has 16 columns per thread.
+RUNG_HD constexpr int rows_of(std::int64_t stride) { return stride <= 2 ? 2 : 1; }
+
 /// Returns the fewest taps per phase for which a kernel is compiled; another one has long_taps.
-constexpr int fewest_taps(std::int64_t stride) { return stride == 1 ? 3 : 2; }
+constexpr int fewest_taps(std::int64_t stride) { return stride == 1 ? 3 : stride == 2 ? 2 : 1; }
 
 /// Returns the distance between the first and the last tap of an axis.
 RUNG_HD constexpr std::int64_t reach_of(const ConvAxis& axis) {
@@ -145,19 +147,19 @@ __device__ __forceinline__ Pack<T, group> load_filters(const T* from, int offset
 /// Adds the products of a staged filter: `image` is its dy, from the thread's first column on,
 /// `weights` are its weights.
 template <int Channels, int Stride, int Taps>
-__device__ __forceinline__ void multiply_filter(const float* image, const float* weights,
-                                                const ConvGeometry& g, const SplitTile& tile,
-                                                int own,
-                                                float (&sums)[row_pair][Channels][cells * Stride]) {
+__device__ __forceinline__ void multiply_filter(
+    const float* image, const float* weights, const ConvGeometry& g, const SplitTile& tile, int own,
+    float (&sums)[rows_of(Stride)][Channels][cells * Stride]) {
+  constexpr int own_rows = rows_of(Stride);
   constexpr int width = round_up(Taps + cells - 1, 4);
   constexpr int per_window = weights_per_window(Channels, Stride, Taps);
   const int stride_down = static_cast<int>(g.axis[1].stride);
   const int dilation_down = static_cast<int>(g.axis[1].dilation);
   const int reach = static_cast<int>(reach_of(g.axis[1]));
   const int slots = static_cast<int>(reach_of(g.axis[2])) + 1 + tile.shift;
-  // The thread's two rows of dx read the staged rows `low` to `high`.
+  // The thread's rows of dx read the staged rows `low` to `high`.
   const int low = ceil_div(larger(own - reach, 0), stride_down);
-  const int high = (own + row_pair - 1) / stride_down;
+  const int high = (own + own_rows - 1) / stride_down;
   for (int j = low; j <= high; ++j) {
     for (int window = 0; window < tile.windows; ++window) {
       const int begin = window == 0 ? tile.shift : 0;  // slots [begin, end) have a tap
@@ -165,7 +167,7 @@ __device__ __forceinline__ void multiply_filter(const float* image, const float*
       const Pack<float, width> dy_row =
           load_wide<width>(image + j * tile.pitch + Taps * (tile.windows - 1 - window));
 #pragma unroll
-      for (int r = 0; r < row_pair; ++r) {
+      for (int r = 0; r < own_rows; ++r) {
         const int distance = own + r - j * stride_down;
         if (distance < 0 || distance > reach) continue;
         const int tap = dilation_down == 1 ? distance : distance / dilation_down;
@@ -174,7 +176,7 @@ __device__ __forceinline__ void multiply_filter(const float* image, const float*
             load_wide<per_window>(weights + (tap * tile.windows + window) * per_window);
 #pragma unroll
         for (int slot = 0; slot < Taps * Stride; ++slot) {
-          if ((slot > 0 || begin == 0) && slot < end) {
+          if ((slot >= Stride - 1 || slot >= begin) && slot < end) {
 #pragma unroll
             for (int c = 0; c < Channels; ++c) {
 #pragma unroll
@@ -196,6 +198,7 @@ __global__ void __launch_bounds__(max_threads, 2)
                                      const __grid_constant__ ConvGeometry g,
                                      const __grid_constant__ SplitTile tile) {
   constexpr int columns = cells * Stride;  // of dx, per thread
+  constexpr int own_rows = rows_of(Stride);
   const ConvAxis& rows = g.axis[1];
   const int lane = static_cast<int>(threadIdx.x) % tile.lanes;
   const int team = static_cast<int>(threadIdx.x) / tile.lanes;
@@ -208,7 +211,7 @@ __global__ void __launch_bounds__(max_threads, 2)
   std::int64_t n = blockIdx.x;
   const std::int64_t strip = take_axis(n, tile.strips) * tile.across;
   const std::int64_t band = take_axis(n, tile.bands) * tile.down;
-  const std::int64_t u = rows.padding / row_pair * row_pair + band * row_pair;
+  const std::int64_t u = rows.padding / own_rows * own_rows + band * own_rows;
   const std::int64_t o = ceil_ratio(u - reach_of(rows), rows.stride);
   const std::int64_t v = strip * cells + (g.axis[2].padding + tile.shift) / Stride -
                          (std::int64_t{Taps} * tile.windows - 1);
@@ -216,7 +219,7 @@ __global__ void __launch_bounds__(max_threads, 2)
   __syncthreads();
 
   // The thread's first row of dx, counted from the row that tap 0 of the first staged row writes.
-  const int own = static_cast<int>(u - o * rows.stride) + down * row_pair;
+  const int own = static_cast<int>(u - o * rows.stride) + down * own_rows;
   const int positions = tile.positions();
   const int filters = static_cast<int>(g.filters);
   const int steps = ceil_div(filters, tile.teams);
@@ -224,7 +227,7 @@ __global__ void __launch_bounds__(max_threads, 2)
   const auto staged = [&](int step, int of_team) {
     return ring + (step % stages * tile.teams + of_team) * tile.record;
   };
-  float sums[row_pair][Channels][columns] = {};
+  float sums[own_rows][Channels][columns] = {};
   // Copies a team's filter: without its dy, if filters are contiguous.
   const auto copy_filter = [&](int step) {
     const int k = step * tile.teams + team;
@@ -294,7 +297,7 @@ __global__ void __launch_bounds__(max_threads, 2)
 
   // Each team stores its sums, [team][row and channel][pack][lane], then adds those of some rows.
   constexpr int packs = columns / 4;
-  constexpr int lines = row_pair * Channels;
+  constexpr int lines = own_rows * Channels;
   __syncthreads();  // no warp reads the ring
 #pragma unroll
   for (int line = 0; line < lines; ++line) {
@@ -312,7 +315,7 @@ __global__ void __launch_bounds__(max_threads, 2)
   if (lane >= tile.across * tile.down || valid <= 0) return;
   for (int line = team; line < lines; line += tile.teams) {
     const int c = line % Channels;
-    const std::int64_t h = u + down * row_pair + line / Channels - rows.padding;
+    const std::int64_t h = u + down * own_rows + line / Channels - rows.padding;
     if (c >= g.channels || h < 0 || h >= rows.in) continue;
     float totals[columns] = {};
     for (int from = 0; from < tile.teams; ++from) {
@@ -354,8 +357,9 @@ void launch_split(const ConvBackwardData::Args& args, const SplitTile& tile,
       tile.taps == fewest ? start(conv_backward_data_split_filters<T, Channels, Stride, fewest>)
                           : start(conv_backward_data_split_filters<T, Channels, Stride, long_taps>);
     };
-    g.axis[2].stride == 1 ? with_stride.template operator()<1>()
-                          : with_stride.template operator()<2>();
+    if (g.axis[2].stride == 1) with_stride.template operator()<1>();
+    if (g.axis[2].stride == 2) with_stride.template operator()<2>();
+    if (g.axis[2].stride == 4) with_stride.template operator()<4>();
   };
   if (g.channels == 1) with_channels.template operator()<1>();
   if (g.channels == 2) with_channels.template operator()<2>();
@@ -379,20 +383,21 @@ namespace {
 /// Returns the multiply-adds of a thread and filter.
 std::int64_t products_of(const ConvGeometry& g) {
   const std::int64_t taps = g.axis[1].kernel * (reach_of(g.axis[2]) + 1);
-  return ceil_div(cells * row_pair * g.channels * taps, g.axis[1].stride);
+  return ceil_div(cells * rows_of(g.axis[2].stride) * g.channels * taps, g.axis[1].stride);
 }
 
 /// Sets the arrangement of a team's lanes, and the numbers that follow from it.
 void set_lanes(SplitTile& tile, const ConvGeometry& g, int lanes, std::int64_t across) {
   const ConvAxis& rows = g.axis[1];
   const std::int64_t pieces = ceil_div(g.axis[2].in, cells * g.axis[2].stride);
-  const std::int64_t pairs = ceil_div(rows.in + rows.padding % row_pair, std::int64_t{row_pair});
+  const std::int64_t own_rows = rows_of(g.axis[2].stride);
+  const std::int64_t pieces_down = ceil_div(rows.in + rows.padding % own_rows, own_rows);
   tile.lanes = lanes;
   tile.strips = ceil_div(pieces, across);
   tile.across = static_cast<int>(ceil_div(pieces, tile.strips));
-  tile.bands = ceil_div(pairs, std::int64_t{lanes / tile.across});
-  tile.down = static_cast<int>(ceil_div(pairs, tile.bands));
-  tile.height = static_cast<int>((reach_of(rows) + tile.down * row_pair - 1) / rows.stride + 1);
+  tile.bands = ceil_div(pieces_down, std::int64_t{lanes / tile.across});
+  tile.down = static_cast<int>(ceil_div(pieces_down, tile.bands));
+  tile.height = static_cast<int>((reach_of(rows) + tile.down * own_rows - 1) / rows.stride + 1);
   tile.pitch = cells * (tile.across - 1) + tile.taps * (tile.windows - 1) +
                round_up(tile.taps + cells - 1, 4);
 }
@@ -423,7 +428,7 @@ SplitTile split_tile(const ConvBackwardData::Args& args, const Context& context)
   const ConvGeometry& g = args.geometry;
   const ConvAxis& axis = g.axis[2];
   SplitTile tile{};
-  tile.shift = static_cast<int>(axis.padding % axis.stride);
+  tile.shift = static_cast<int>((axis.stride - axis.padding % axis.stride) % axis.stride);
   const std::int64_t taps = ceil_div(reach_of(axis) + 1 + tile.shift, axis.stride);
   tile.taps = taps <= fewest_taps(axis.stride) ? fewest_taps(axis.stride) : long_taps;
   tile.windows = static_cast<int>(ceil_div(taps, std::int64_t{tile.taps}));
@@ -441,8 +446,8 @@ SplitTile split_tile(const ConvBackwardData::Args& args, const Context& context)
 
 std::int64_t bytes_of_split(const ConvGeometry& g, const SplitTile& tile) {
   const std::int64_t staged = (std::int64_t{stages} * tile.teams + 1) * tile.record;
-  const std::int64_t sums =
-      std::int64_t{tile.teams} * tile.lanes * row_pair * g.channels * cells * g.axis[2].stride;
+  const std::int64_t sums = std::int64_t{tile.teams} * tile.lanes * rows_of(g.axis[2].stride) *
+                            g.channels * cells * g.axis[2].stride;
   return 4 * larger(staged, sums);
 }
 
@@ -464,7 +469,7 @@ Support supports(const ConvBackwardData::Args& args, const Context& context) {
   if (!is_flat(g) || g.groups != 1) return unsupported("two dimensions and one group");
   if (g.channels < 1 || g.channels > 4) return unsupported("1 to 4 channels");
   if (args.dx.empty() || args.dy.empty()) return unsupported("there is nothing to multiply");
-  if (columns.stride > 2) return unsupported("columns of stride 1 or 2");
+  if (columns.stride > 2 && columns.stride != 4) return unsupported("columns of stride 1, 2 or 4");
   const bool small = reach_of(rows) < max_extent && rows.stride < max_extent &&
                      reach_of(columns) < max_extent && g.filters < (std::int64_t{1} << 30);
   const SplitTile tile = small ? split_tile(args, context) : SplitTile{};
