@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_data / split filters
 //
-// Idea     Eight teams of a block compute the same tile of dx, of all its one to four channels,
-//          each from every eighth filter; their sums are added in shared memory in a fixed order. A
-//          team, a warp or half of one, copies dy and the weights of its next two filters by
-//          cp.async while it multiplies another one.
+// Idea     The teams of a block compute the same tile of dx, of all its one to four channels, each
+//          from other filters; their sums are added in shared memory in a fixed order. A team, one
+//          of eight warps or of 16 halves of warps, copies dy and the weights of its next two
+//          filters by cp.async while it multiplies another one.
 // Changes  Against first_layer: eight times as many threads per position of dx, so that small
 //          images fill the GPU, and no barrier between filters.
 // Cost     Per thread and filter the loads and multiply-adds of first_layer, and one copy of four
@@ -19,14 +19,13 @@
 
 namespace rung::conv_cuda::inline RUNG_TARGET::split_filters {
 
+constexpr int max_threads = 256;
 constexpr int max_lanes = 32;  // per team
-constexpr int max_teams = 8;   // per block
-constexpr int max_threads = max_teams * max_lanes;
-constexpr int group = 8;      // contiguous filters per load: one per team
-constexpr int stages = 3;     // staged filters per team, of which two are in flight
-constexpr int held = 2;       // packs of `group` filters that a thread loads ahead
-constexpr int cells = 4;      // per thread, in a row; a cell has one column of dx per phase
-constexpr int long_taps = 4;  // taps per window if a row of taps has several windows
+constexpr int group = 8;       // contiguous filters per load: one per team
+constexpr int stages = 3;      // staged filters per team, of which two are in flight
+constexpr int held = 2;        // packs of `group` filters that a thread loads ahead
+constexpr int cells = 4;       // per thread, in a row; a cell has one column of dx per phase
+constexpr int long_taps = 4;   // taps per window if a row of taps has several windows
 constexpr int nowhere = -0x7fffffff - 1;             // offset of an element in the padding
 constexpr std::int64_t max_extent = 1 << 12;         // of filters and strides: prevents overflow
 constexpr std::int64_t max_offset = 0x7fffffff;      // within an image of dy and a filter of w
@@ -433,10 +432,11 @@ SplitTile split_tile(const ConvBackwardData::Args& args, const Context& context)
   tile.taps = taps <= fewest_taps(axis.stride) ? fewest_taps(axis.stride) : long_taps;
   tile.windows = static_cast<int>(ceil_div(taps, std::int64_t{tile.taps}));
   tile.contiguous = args.dy.strides[1] == 1 && g.filters > group / 2;
-  tile.teams = static_cast<int>(
-      tile.contiguous ? group : clamped(g.filters, std::int64_t{1}, std::int64_t{max_teams}));
   set_best_lanes(tile, g, max_lanes);
   if (blocks_of_split(g, tile) < context.info().sms) set_best_lanes(tile, g, max_lanes / 2);
+  const int most = tile.contiguous ? group : max_threads / tile.lanes;
+  const std::int64_t steps = ceil_div(g.filters, std::int64_t{most});
+  tile.teams = tile.contiguous ? group : static_cast<int>(ceil_div(g.filters, steps));
   const std::int64_t weights =
       g.axis[1].kernel * tile.windows *
       weights_per_window(static_cast<int>(g.channels), static_cast<int>(axis.stride), tile.taps);
