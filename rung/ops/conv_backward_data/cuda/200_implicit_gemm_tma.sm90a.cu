@@ -297,16 +297,18 @@ Support conv_cuda::supports_data_tma(const ConvBackwardData::Args& args, const C
   return all;
 }
 
-/// Returns the work of a phase. Warps store pixels whose channels are no multiple of 16 bytes
-/// element by element: the eight warps of a block store four pixels each at a time, of every 64
-/// channels, in eight rounds.
+/// Returns the work of a phase. Pixels whose channels are no multiple of 16 bytes are stored without
+/// TMA, by eight warps: a lane stores its eight channels of 64 one by one, or, of channels in
+/// multiples of four, in two vectors if pixels have a common stride.
 Work phase_facts(const Conv::Args& layer, const Context& context) {
   Work work = im2col_tma_facts(layer, context);
   const ConvGeometry& g = layer.geometry;
-  if (g.group_filters() % 8 == 0) return work;
+  const std::int64_t channels = g.group_filters();
+  if (channels % 8 == 0) return work;
   const double pixels = static_cast<double>(g.groups * g.images * g.results()) / work.blocks;
-  const auto pieces = static_cast<double>(ceil_div(g.group_filters(), std::int64_t{64}));
-  work.rounds = work.rounds + 8 * std::ceil(pixels / 32) * pieces;
+  const auto pieces = static_cast<double>(ceil_div(channels, std::int64_t{64}));
+  const int stores = channels % 4 == 0 && pixel_stride(layer.y) > 0 ? 2 : 8;
+  work.rounds = work.rounds + stores * std::ceil(pixels / 32) * pieces;
   return work;
 }
 
