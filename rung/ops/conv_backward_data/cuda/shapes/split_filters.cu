@@ -38,9 +38,10 @@ constexpr std::int64_t instructions_per_copy = 5;    // offset, test, address, s
 /// row u = stride o + dilation t. Columns likewise, but `shift` empty slots in front of a row's
 /// taps align the thread's first column with a cell: slot = dilation tap + shift.
 struct SplitTile {
-  int across, down;   // active lanes of a team
-  int lanes, teams;   // per team, per block
-  int taps, windows;  // taps per phase and window; windows per row of taps
+  int across, down;            // active lanes of a team
+  int across_step, down_step;  // between the lanes of neighbors; one of them is 1
+  int lanes, teams;            // per team, per block
+  int taps, windows;           // taps per phase and window; windows per row of taps
   int shift;
   int height, pitch;  // rows and columns of dy, per filter
   int record;         // floats per staged filter: dy [row][column], then its weights
@@ -202,8 +203,8 @@ __global__ void __launch_bounds__(max_threads, 2)
   const int lane = static_cast<int>(threadIdx.x) % tile.lanes;
   const int team = static_cast<int>(threadIdx.x) / tile.lanes;
   const int place = smaller(lane, tile.across * tile.down - 1);  // others repeat the last lane
-  const int across = place % tile.across;
-  const int down = place / tile.across;
+  const int across = place / tile.across_step % tile.across;
+  const int down = place / tile.down_step % tile.down;
   float* const ring = &shared<float>();
   int* const offsets = reinterpret_cast<int*>(ring + stages * tile.teams * tile.record);
 
@@ -401,21 +402,61 @@ void set_lanes(SplitTile& tile, const ConvGeometry& g, int lanes, std::int64_t a
                round_up(tile.taps + cells - 1, 4);
 }
 
-/// Sets the arrangement with the fewest instructions per filter.
+/// Returns the shared memory wavefronts of a team's loads of 16 bytes of dy: of eight lanes at a
+/// time, as many as have different addresses in the same banks.
+int wavefronts_of(const SplitTile& tile, const ConvGeometry& g) {
+  constexpr int lanes_at_once = 8;
+  const int stride_down = static_cast<int>(g.axis[1].stride);
+  const int own_rows = rows_of(g.axis[2].stride);
+  int wavefronts = 0;
+  for (int first = 0; first < tile.lanes; first += lanes_at_once) {
+    int packs[lanes_at_once];
+    int most = 1;
+    for (int lane = 0; lane < lanes_at_once; ++lane) {
+      const int place = smaller(first + lane, tile.across * tile.down - 1);
+      const int row = ceil_div(place / tile.down_step % tile.down * own_rows, stride_down);
+      packs[lane] = row * tile.pitch / 4 + place / tile.across_step % tile.across;
+      int same = 1;
+      for (int other = 0; other < lane; ++other) {
+        const int apart = packs[lane] - packs[other];
+        if (apart != 0 && apart % lanes_at_once == 0) ++same;
+      }
+      most = larger(most, same);
+    }
+    wavefronts += most;
+  }
+  return wavefronts;
+}
+
+/// Sets the arrangement with the fewest instructions per filter; then the order of lanes, and four
+/// more columns per row of dy, by the fewest bank conflicts.
 void set_best_lanes(SplitTile& tile, const ConvGeometry& g, int lanes) {
   std::int64_t least = 0;
-  std::int64_t best = 1;
-  for (std::int64_t across = 1; across <= lanes; ++across) {
+  SplitTile best{};
+  for (const int across : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 32}) {
+    if (across > lanes) break;
     set_lanes(tile, g, lanes, across);
     const std::int64_t copies = ceil_div(tile.positions(), lanes);
     const std::int64_t instructions =
         tile.strips * tile.bands * (products_of(g) + instructions_per_copy * copies);
     if (across == 1 || instructions < least) {
       least = instructions;
-      best = across;
+      best = tile;
     }
   }
-  set_lanes(tile, g, lanes, best);
+  int fewest = 0;
+  for (const int columns : {0, 4}) {
+    for (const bool down_first : {false, true}) {
+      SplitTile one = best;
+      one.pitch += columns;
+      one.across_step = down_first ? best.down : 1;
+      one.down_step = down_first ? 1 : best.across;
+      const int wavefronts = wavefronts_of(one, g);
+      if (fewest > 0 && wavefronts >= fewest) continue;
+      fewest = wavefronts;
+      tile = one;
+    }
+  }
 }
 
 std::int64_t blocks_of_split(const ConvGeometry& g, const SplitTile& tile) {
