@@ -297,9 +297,9 @@ Support conv_cuda::supports_data_tma(const ConvBackwardData::Args& args, const C
   return all;
 }
 
-/// Returns the work of a phase. If a pixel's channels are no multiple of 16 bytes, eight warps store
-/// it without TMA: a lane stores its eight channels of 64 one by one, or in two vectors if there are
-/// a multiple of four channels and pixels have a common stride.
+/// Returns the work of a phase. If a pixel's channels are no multiple of 16 bytes, eight warps
+/// store it without TMA: a lane stores its eight channels of 64 one by one, or in two vectors if
+/// there are a multiple of four channels and pixels have a common stride.
 Work phase_facts(const Conv::Args& layer, const Context& context) {
   Work work = im2col_tma_facts(layer, context);
   const ConvGeometry& g = layer.geometry;
