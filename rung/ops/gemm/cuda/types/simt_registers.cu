@@ -3,9 +3,9 @@
 //
 // Idea     rows that begin at any address can only be read 4 bytes at a time. A tile's elements are
 //          loaded into registers a whole tile ahead, and stored to shared memory from there.
-// Changes  against simt_top: a load and a store per element instead of a 4-byte cp.async, with which
-//          4095 x 4097 x 4099 runs at 40 TFLOP/s on an H200, 4096 cubed with 16-byte copies at 51.
-//          Two tiles in shared memory instead of four or five.
+// Changes  against simt_top: a load and a store per element instead of a 4-byte cp.async, with
+//          which 4095 x 4097 x 4099 runs at 40 TFLOP/s on an H200; 4096 cubed, with 16-byte copies,
+//          at 51. Two tiles in shared memory instead of four or five.
 // Cost     12 or 24 registers per thread for the tile on its way.
 // Limits   two blocks of 64 x 128 per SM, where simt_top has three.
 // Source   MAGMA's and CUTLASS's SIMT kernels before cp.async.
