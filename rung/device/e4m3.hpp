@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions of e4m3 in kernels; all are exact. Where the GPU has no instruction for them, a value
-// moves into the wider type as a number with a smaller exponent, which a product corrects.
+// Conversions of e4m3 in kernels. All are exact, and need no compute capability of their own: a
+// value moves into the wider type as a number with a smaller exponent, which a product corrects.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,6 @@
 #include "rung/device/convert.hpp"
 #include "rung/device/device.hpp"
 #include "rung/device/ptx/half_multiply.hpp"
-#include "rung/device/ptx/halves.hpp"
 
 namespace rung::inline RUNG_TARGET {
 
@@ -27,17 +26,43 @@ RUNG_HD RUNG_ALWAYS_INLINE inline To widened(From value) {
   }
 }
 
+namespace device_detail {
+/// Multiplies both halves by a power of two that leaves them in the range of T.
+template <class T>
+__device__ __forceinline__ std::uint32_t scale_halves(std::uint32_t word, T power) {
+  constexpr std::uint32_t minus_zero = 0x80008000;  // the sum with it keeps the sign of a zero
+  const std::uint32_t powers = power.bits * 0x10001u;
+  if constexpr (std::is_same_v<T, f16>) {
+    return ptx::multiply_add_halves(word, powers, minus_zero);
+  } else {
+#if defined(__CUDACC__)
+    std::uint32_t scaled;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(scaled) : "r"(word), "r"(powers), "r"(minus_zero));
+    return scaled;
+#else
+    const auto half = [&](int shift) {
+      const auto value = bf16::from_bits(static_cast<std::uint16_t>(word >> shift));
+      return std::uint32_t{bf16(static_cast<float>(value) * static_cast<float>(power)).bits}
+             << shift;
+    };
+    return half(0) | half(16);
+#endif
+  }
+}
+}  // namespace device_detail
+
 /// Converts four e4m3, element i in byte i of `bytes`, to two words of two f16 or bf16 each.
 template <class T>
 __device__ __forceinline__ void widen_e4m3(std::uint32_t bytes, std::uint32_t& first,
                                            std::uint32_t& second) {
-  static_assert(std::is_same_v<T, f16> || std::is_same_v<T, bf16>);
-#if defined(__CUDACC__)
+  constexpr bool is_half = std::is_same_v<T, f16>;
+  static_assert(is_half || std::is_same_v<T, bf16>);
+#if defined(__CUDA_ARCH__)
 #if __CUDA_ARCH__ >= 890
   const auto pair = [](std::uint32_t both) {
     std::uint32_t halves;
     asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(static_cast<unsigned short>(both)));
-    if constexpr (std::is_same_v<T, f16>) {
+    if constexpr (is_half) {
       return halves;
     } else {
       std::uint32_t wide;
@@ -50,43 +75,22 @@ __device__ __forceinline__ void widen_e4m3(std::uint32_t bytes, std::uint32_t& f
   };
   first = pair(bytes);
   second = pair(bytes >> 16);
-#else
-  // Elements in the high bytes of halves, whose exponents are then shifted to their places.
-  const std::uint32_t pairs[2] = {ptx::permute_bytes(bytes, 0, 0x1404),
-                                  ptx::permute_bytes(bytes, 0, 0x3424)};
-  constexpr bool is_half = std::is_same_v<T, f16>;
-  constexpr int shift = is_half ? 1 : 4;
-  constexpr std::uint32_t each = 0x10001;                              // 1 in each half
-  constexpr std::uint32_t power = (is_half ? 0x5c00 : 0x7b80) * each;  // 2^8 or 2^120
+  return;
+#endif
+#endif
+  constexpr int shift = is_half ? 1 : 4;           // aligns the exponents' last bits
+  constexpr std::uint32_t each = 0x10001;          // 1 in each half
+  constexpr T power(is_half ? 0x1p8F : 0x1p120F);  // corrects their bias
   constexpr std::uint32_t nan = is_half ? 0x7e00 : 0x7fc0;
-  constexpr std::uint32_t minus_zero = 0x8000 * each;
-  std::uint32_t made[2];
-#pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    const std::uint32_t magnitude = (pairs[i] & 0x7f00 * each) >> shift;
-    const std::uint32_t small = (pairs[i] & minus_zero) | magnitude;
+  const auto widened_pair = [&](std::uint32_t pair) {  // in the high bytes of the halves
+    const std::uint32_t magnitude = (pair & 0x7f00 * each) >> shift;
+    const std::uint32_t small = (pair & 0x8000 * each) | magnitude;
     // One more than the largest magnitude, that of NaN, carries into the next bit.
     const std::uint32_t is_nan = (magnitude + (0x100 >> shift) * each) >> (15 - shift) & each;
-    if constexpr (is_half) {
-      made[i] = ptx::multiply_add_halves(small, power, minus_zero);
-    } else {
-      asm("fma.rn.bf16x2 %0, %1, %2, %3;"
-          : "=r"(made[i])
-          : "r"(small), "r"(power), "r"(minus_zero));
-    }
-    made[i] |= is_nan * nan;
-  }
-  first = made[0];
-  second = made[1];
-#endif
-#else
-  const auto wide = [bytes](int element) {
-    const auto byte = static_cast<std::uint8_t>(bytes >> 8 * element);
-    return std::uint32_t{widened<T>(e4m3::from_bits(byte)).bits};
+    return device_detail::scale_halves<T>(small, power) | is_nan * nan;
   };
-  first = wide(0) | wide(1) << 16;
-  second = wide(2) | wide(3) << 16;
-#endif
+  first = widened_pair(__byte_perm(bytes, 0, 0x1404));
+  second = widened_pair(__byte_perm(bytes, 0, 0x3424));
 }
 
 }  // namespace rung::inline RUNG_TARGET
