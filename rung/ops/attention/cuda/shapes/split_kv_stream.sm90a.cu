@@ -19,6 +19,7 @@
 
 #include "rung/cpu/split.hpp"  // types: f16,f16 bf16,bf16 f16,e4m3 bf16,e4m3
 #include "rung/device/e4m3.hpp"
+#include "rung/device/ptx/halves.hpp"
 #include "rung/device/ptx/tensor_copy.hpp"
 #include "rung/device/stage_ring.hpp"
 #include "rung/ops/attention/cuda/detail/facts.hpp"
