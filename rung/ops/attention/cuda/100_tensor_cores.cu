@@ -9,7 +9,7 @@
 //          values of e4m3 are prefetched as they are, and converted to the type of q in shared
 //          memory.
 // Cost     K and V are read once per 64 queries of a head, from L2 if they fit. A warp issues one
-//          ldmatrix of K or V per two mma.sync.
+//          ldmatrix of K or V per two mma.sync. e4m3 is converted once per 64 queries.
 // Limits   Contiguous rows of at most 256 elements. Unaligned rows are loaded as aligned chunks and
 //          shifted in registers, which is slower. Every warp loads all of K and V from shared
 //          memory for its 16 rows.
