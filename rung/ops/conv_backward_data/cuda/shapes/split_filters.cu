@@ -59,8 +59,9 @@ __device__ __forceinline__ std::int64_t ceil_ratio(std::int64_t a, std::int64_t 
 /// Returns the number of rows of dx per thread: of a stride of 4 a row has 16 columns per thread.
 RUNG_HD constexpr int rows_of(std::int64_t stride) { return stride <= 2 ? 2 : 1; }
 
-/// Returns the fewest taps per phase for which a kernel is compiled; another one has long_taps.
-constexpr int fewest_taps(std::int64_t stride) { return stride == 1 ? 3 : stride == 2 ? 2 : 1; }
+/// Taps per phase and window of the kernel for filters of 3 x 3 with equal strides of 1 or 2 and
+/// no dilation, or, of a stride of 4, for up to four columns. All others have long_taps.
+constexpr int short_taps(std::int64_t stride) { return stride == 1 ? 3 : stride == 2 ? 2 : 1; }
 
 /// Returns the distance between the first and the last tap of an axis.
 RUNG_HD constexpr std::int64_t reach_of(const ConvAxis& axis) {
@@ -144,6 +145,28 @@ __device__ __forceinline__ Pack<T, group> load_filters(const T* from, int offset
   return load<group>(from + (offset != nowhere ? offset : 0), offset != nowhere ? filters : 0);
 }
 
+/// Adds the products of a row of dy by a window of a row of taps; slots [begin, end) have a tap,
+/// in any case those from Stride - 1 to least_end - 1.
+template <int Channels, int Stride, int Taps, int Width, int Weights>
+__device__ __forceinline__ void multiply_row(const Pack<float, Width>& dy_row,
+                                             const Pack<float, Weights>& weight, int begin, int end,
+                                             int least_end,
+                                             float (&sums)[Channels][cells * Stride]) {
+#pragma unroll
+  for (int slot = 0; slot < Taps * Stride; ++slot) {
+    if ((slot >= Stride - 1 || slot >= begin) && (slot < least_end || slot < end)) {
+#pragma unroll
+      for (int c = 0; c < Channels; ++c) {
+#pragma unroll
+        for (int cell = 0; cell < cells; ++cell) {
+          sums[c][cell * Stride + slot % Stride] +=
+              weight[slot * Channels + c] * dy_row[cell + Taps - 1 - slot / Stride];
+        }
+      }
+    }
+  }
+}
+
 /// Adds the products of a staged filter: `image` is its dy, from the thread's first column on,
 /// `weights` are its weights.
 template <int Channels, int Stride, int Taps>
@@ -157,12 +180,34 @@ __device__ __forceinline__ void multiply_filter(
   const int dilation_down = static_cast<int>(g.axis[1].dilation);
   const int reach = static_cast<int>(reach_of(g.axis[1]));
   const int slots = static_cast<int>(reach_of(g.axis[2])) + 1 + tile.shift;
+  if constexpr (Stride <= 2 && Taps == short_taps(Stride)) {
+    // 3 x 3: the taps of each staged row are known, as `own` is even for a stride of 2.
+    constexpr int kernel = 3;
+    image += (own - (kernel - 1)) / Stride * tile.pitch;
+    Pack<float, per_window> weight[kernel];
+#pragma unroll
+    for (int tap = 0; tap < kernel; ++tap) {
+      weight[tap] = load_wide<per_window>(weights + tap * per_window);
+    }
+#pragma unroll
+    for (int j = 0; j * Stride < kernel - 1 + own_rows; ++j) {
+      const Pack<float, width> dy_row = load_wide<width>(image + j * tile.pitch);
+#pragma unroll
+      for (int r = 0; r < own_rows; ++r) {
+        const int tap = kernel - 1 + r - j * Stride;
+        if (tap < 0 || tap >= kernel) continue;
+        multiply_row<Channels, Stride, Taps>(dy_row, weight[tap], tile.shift, slots, kernel,
+                                             sums[r]);
+      }
+    }
+    return;
+  }
   // The thread's rows of dx read the staged rows `low` to `high`.
   const int low = ceil_div(larger(own - reach, 0), stride_down);
   const int high = (own + own_rows - 1) / stride_down;
   for (int j = low; j <= high; ++j) {
     for (int window = 0; window < tile.windows; ++window) {
-      const int begin = window == 0 ? tile.shift : 0;  // slots [begin, end) have a tap
+      const int begin = window == 0 ? tile.shift : 0;
       const int end = slots - window * Taps * Stride;
       const Pack<float, width> dy_row =
           load_wide<width>(image + j * tile.pitch + Taps * (tile.windows - 1 - window));
@@ -174,19 +219,7 @@ __device__ __forceinline__ void multiply_filter(
         if (tap * dilation_down != distance) continue;
         const Pack<float, per_window> weight =
             load_wide<per_window>(weights + (tap * tile.windows + window) * per_window);
-#pragma unroll
-        for (int slot = 0; slot < Taps * Stride; ++slot) {
-          if ((slot >= Stride - 1 || slot >= begin) && slot < end) {
-#pragma unroll
-            for (int c = 0; c < Channels; ++c) {
-#pragma unroll
-              for (int cell = 0; cell < cells; ++cell) {
-                sums[r][c][cell * Stride + slot % Stride] +=
-                    weight[slot * Channels + c] * dy_row[cell + Taps - 1 - slot / Stride];
-              }
-            }
-          }
-        }
+        multiply_row<Channels, Stride, Taps>(dy_row, weight, begin, end, 0, sums[r]);
       }
     }
   }
@@ -353,9 +386,9 @@ void launch_split(const ConvBackwardData::Args& args, const SplitTile& tile,
         launch(context, shape, kernel, args.dy.view<const T, 5>(), args.w.view<const T, 5>(),
                args.dx.view<T, 5>(), g, tile);
       };
-      constexpr int fewest = fewest_taps(Stride);
-      tile.taps == fewest ? start(conv_backward_data_split_filters<T, Channels, Stride, fewest>)
-                          : start(conv_backward_data_split_filters<T, Channels, Stride, long_taps>);
+      constexpr int few = short_taps(Stride);
+      tile.taps == few ? start(conv_backward_data_split_filters<T, Channels, Stride, few>)
+                       : start(conv_backward_data_split_filters<T, Channels, Stride, long_taps>);
     };
     if (g.axis[2].stride == 1) with_stride.template operator()<1>();
     if (g.axis[2].stride == 2) with_stride.template operator()<2>();
@@ -463,6 +496,14 @@ std::int64_t blocks_of_split(const ConvGeometry& g, const SplitTile& tile) {
   return g.images * tile.bands * tile.strips;
 }
 
+/// Returns whether filters are 3 x 3, with equal strides and no dilation.
+bool is_three_by_three(const ConvGeometry& g) {
+  const ConvAxis& rows = g.axis[1];
+  const ConvAxis& columns = g.axis[2];
+  return rows.kernel == 3 && columns.kernel == 3 && rows.stride == columns.stride &&
+         rows.dilation == 1 && columns.dilation == 1;
+}
+
 /// Returns the layer's tile. A team is half a warp if whole warps leave SMs idle.
 SplitTile split_tile(const ConvBackwardData::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
@@ -470,7 +511,8 @@ SplitTile split_tile(const ConvBackwardData::Args& args, const Context& context)
   SplitTile tile{};
   tile.shift = static_cast<int>((axis.stride - axis.padding % axis.stride) % axis.stride);
   const std::int64_t taps = ceil_div(reach_of(axis) + 1 + tile.shift, axis.stride);
-  tile.taps = taps <= fewest_taps(axis.stride) ? fewest_taps(axis.stride) : long_taps;
+  const bool is_short = axis.stride == 4 ? taps == 1 : is_three_by_three(g);
+  tile.taps = is_short ? short_taps(axis.stride) : long_taps;
   tile.windows = static_cast<int>(ceil_div(taps, std::int64_t{tile.taps}));
   tile.contiguous = args.dy.strides[1] == 1 && g.filters > group / 2;
   set_best_lanes(tile, g, max_lanes);
