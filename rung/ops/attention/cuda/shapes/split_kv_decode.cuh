@@ -6,7 +6,7 @@
 #pragma once
 
 #include "rung/device/ptx/async_copy.hpp"
-#include "rung/ops/attention/cuda/shapes/split_kv_rows.cuh"
+#include "rung/ops/attention/cuda/detail/split_kv_rows.hpp"
 
 namespace rung::attention_cuda::inline RUNG_TARGET::split_kv {
 

@@ -23,7 +23,7 @@
 #include "rung/device/ptx/tensor_copy.hpp"
 #include "rung/device/stage_ring.hpp"
 #include "rung/ops/attention/cuda/detail/facts.hpp"
-#include "rung/ops/attention/cuda/shapes/split_kv_rows.cuh"
+#include "rung/ops/attention/cuda/detail/split_kv_rows.hpp"
 
 namespace rung::attention_cuda::inline RUNG_TARGET::split_kv {
 
@@ -145,8 +145,8 @@ class TileList {
     return {first, larger(end - first, 1)};
   }
 
-  /// Returns the first batch element for which is_it(end of its tiles in the list, element) is true,
-  /// and adds the tiles of those before it.
+  /// Returns the first batch element for which is_it(end of its tiles in the list, element) is
+  /// true, and adds the tiles of those before it.
   template <class F>
   __device__ __forceinline__ int element_where(int& before, const F& is_it) const {
     for (int first = 0; first < batch(); first += warp_size) {

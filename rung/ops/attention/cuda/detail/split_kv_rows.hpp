@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// attention / split KV: 16 stacked rows of queries in a warp's registers, and their products with
-// keys and values in shared memory. split_kv_decode and split_kv_stream use it.
+// WarpRows: 16 stacked rows of queries in a warp's registers, and their products with keys and
+// values in shared memory. split_kv_decode and split_kv_stream share it.
 #pragma once
 
 #include "rung/device/ptx/matrix.hpp"
@@ -67,7 +67,7 @@ struct Columns {
   }
 };
 
-/// What a warp's rows have in shared memory, from its first row on.
+/// The part of a warp's rows that is in shared memory, from its first row on.
 template <class T, int Width>
 struct SharedRows {
   const T (*q)[Width + 8];    // 16 bytes of padding: rows of a matrix in different banks
@@ -128,9 +128,9 @@ struct WarpRows {
     }
   }
 
-  /// Adds keys [from, from + 16 Steps) of a tile of batch element `b`; key `from` has index `j` in the batch element.
-  /// tile.load_k(words, key, d) loads the fragments of keys [key, key + 8) and [key + 8, key + 16) in
-  /// columns [16 d, 16 d + 16); tile.load_v(words, key, n) those of columns [8 n, 8 n + 8) and
+  /// Adds keys [from, from + 16 Steps) of a tile of batch element `b`; key `from` is key `j` of it.
+  /// tile.load_k(words, key, d) loads the fragments of keys [key, key + 8) and [key + 8, key + 16)
+  /// in columns [16 d, 16 d + 16); tile.load_v(words, key, n) those of columns [8 n, 8 n + 8) and
   /// [8 n + 8, 8 n + 16) of values [key, key + 16). `factor` scales scores to exponents of 2.
   /// `Masked`: some rows do not see all of these keys: a row sees the last `window` keys before its
   /// `seen`.
