@@ -316,7 +316,7 @@ __global__ void __launch_bounds__(block_threads, StreamTile<K, Width, Plain>::bl
   const auto load_next = [&](int stage) {
     if (next.place >= end) return;
     if (lane == 0) ptx::mbarrier_arrive_expect(full[stage], sizeof(Stage));
-    __syncwarp();
+    __syncwarp();  // all lanes have read the stage
     if (lane < boxes) {
       int number = next.b;
       int from = next.tile() * tile_keys + lane * call.box_keys;
@@ -385,7 +385,6 @@ __global__ void __launch_bounds__(block_threads, StreamTile<K, Width, Plain>::bl
                                                window);
         }
       }
-      __syncwarp();  // the stage has been read
       load_next(slot.stage);
     }
     mine.finish_sums();
