@@ -13,6 +13,7 @@
 //          pack: 512 elements at least, at equal distances, at the same offset in x, dy and dx.
 // Source   The structure of norm's ring.
 #include <cstdint>
+#include <type_traits>
 
 #include "rung/core/bounds.hpp"
 #include "rung/device/ptx/bulk_copy.hpp"
@@ -31,6 +32,7 @@ using norm_cuda::part_of_lanes;
 using norm_cuda::WarpPart;
 
 constexpr int ring_threads = 512;  // 128 registers each
+constexpr int few_threads = 384;   // 168 registers each
 constexpr int max_stages = 4;
 constexpr int max_warps = ring_threads / 32;
 
@@ -85,7 +87,7 @@ struct TeamRows {
     return widen<W, T>(load_words(rows[(2 * stage + 1) * row_packs + index(p)].at));
   }
   [[nodiscard]] __device__ __forceinline__ Pack<W, width> weights(int p) const {
-    if (kind != RowKind::whole && call.wide_gamma) {
+    if (kind != RowKind::whole && !std::is_same_v<T, W> && call.wide_gamma) {
       return load_wide<width>(reinterpret_cast<const W*>(gamma) + index(p) * width);
     }
     return widen<W, T>(load_words(reinterpret_cast<const T*>(gamma) + index(p) * width));
@@ -271,8 +273,8 @@ inline RingPlan plan_of(const NormBackward::Args& args, const NormGradientArgume
 }
 constexpr std::int64_t rows_a_chunk = 8;
 
-template <class T, RowKind kind>
-__global__ void __launch_bounds__(ring_threads, 1)
+template <class T, RowKind kind, int max_threads = ring_threads>
+__global__ void __launch_bounds__(max_threads, 1)
     norm_backward_ring(NormGradientArguments<T> call, int stages) {
   using W = Accumulator<T>;
   constexpr int width = vector_width<T>;
@@ -326,6 +328,16 @@ __global__ void __launch_bounds__(ring_threads, 1)
     call.lines.rows.offsets(row, at);
     return given_scale(call, at);
   };
+  // Calls f with true if the warp has all its packs: it then needs no bounds checks. With 128
+  // registers per thread the two versions would spill.
+  const bool all_packs = mine.left() >= warp_size * packs;
+  const auto with_bounds = [&](auto&& f) {
+    if (kind == RowKind::whole || (max_threads < ring_threads && all_packs)) {
+      f(std::true_type{});
+    } else {
+      f(std::false_type{});
+    }
+  };
   Scale<W> next = scale_at(first);
   SingleElement<T> single(mine);
   if constexpr (kind == RowKind::shifted) single.load(call, first);
@@ -357,22 +369,24 @@ __global__ void __launch_bounds__(ring_threads, 1)
         single.dbeta += single_dy;
       }
     }
+    with_bounds([&]<bool all>(std::bool_constant<all>) {
 #pragma unroll
-    for (int p = 0; p < packs; ++p) {
-      if (!mine.has(p)) continue;
-      const Pack<W, width> x = mine.x(stage, p);
-      const Pack<W, width> dy = mine.dy(stage, p);
-      const Pack<W, width> weights = mine.weights(p);
+      for (int p = 0; p < packs; ++p) {
+        if (!all && !mine.has(p)) continue;
+        const Pack<W, width> x = mine.x(stage, p);
+        const Pack<W, width> dy = mine.dy(stage, p);
+        const Pack<W, width> weights = mine.weights(p);
 #pragma unroll
-      for (int i = 0; i < width; ++i) {
-        const W z = (x[i] - scale.center) * scale.rstd + scale.shift;
-        const W g = dy[i] * weights[i];
-        means.g += g;
-        means.gz += g * z;
-        dgamma[p][i] += dy[i] * z;
-        dbeta[p][i] += dy[i];
+        for (int i = 0; i < width; ++i) {
+          const W z = (x[i] - scale.center) * scale.rstd + scale.shift;
+          const W g = dy[i] * weights[i];
+          means.g += g;
+          means.gz += g * z;
+          dgamma[p][i] += dy[i] * z;
+          dbeta[p][i] += dy[i];
+        }
       }
-    }
+    });
     means = warp_reduce(means, AddMeans{});
     Means<W>* const of_warp = scratch.means[turn] + team * warps;
     turn ^= 1;
@@ -395,24 +409,26 @@ __global__ void __launch_bounds__(ring_threads, 1)
             convert<T>(single_dy * scale.rstd * single.gamma - all_g - single_z * all_gz);
       }
     }
+    with_bounds([&]<bool all>(std::bool_constant<all>) {
 #pragma unroll
-    for (int p = 0; p < packs; ++p) {
-      if (!mine.has(p)) continue;
-      const Pack<W, width> x = mine.x(stage, p);
-      const Pack<W, width> dy = mine.dy(stage, p);
-      const Pack<W, width> weights = mine.weights(p);
-      Pack<W, width> dx;
+      for (int p = 0; p < packs; ++p) {
+        if (!all && !mine.has(p)) continue;
+        const Pack<W, width> x = mine.x(stage, p);
+        const Pack<W, width> dy = mine.dy(stage, p);
+        const Pack<W, width> weights = mine.weights(p);
+        Pack<W, width> dx;
 #pragma unroll
-      for (int i = 0; i < width; ++i) {
-        const W z = (x[i] - scale.center) * scale.rstd + scale.shift;
-        dx[i] = dy[i] * scale.rstd * weights[i] - all_g - z * all_gz;
+        for (int i = 0; i < width; ++i) {
+          const W z = (x[i] - scale.center) * scale.rstd + scale.shift;
+          dx[i] = dy[i] * scale.rstd * weights[i] - all_g - z * all_gz;
+        }
+        if constexpr (sizeof(T) == 2) {
+          store_words_streaming(dx_row + mine.index(p) * width, narrow<T>(dx));
+        } else {
+          store_words(dx_row + mine.index(p) * width, narrow<T>(dx));
+        }
       }
-      if constexpr (sizeof(T) == 2) {
-        store_words_streaming(dx_row + mine.index(p) * width, narrow<T>(dx));
-      } else {
-        store_words(dx_row + mine.index(p) * width, narrow<T>(dx));
-      }
-    }
+    });
     if (warps == 1 || stages <= 2) {
       // Of two stages, one must be loading at all times.
       team_sync();
@@ -487,14 +503,20 @@ void run(const NormBackward::Args& args, Context& context) {
       call.sums = static_cast<Accumulator<T>*>(context.workspace(
           static_cast<std::size_t>(2 * call.chunks * call.n) * sizeof(Accumulator<T>)));
     }
+    const bool few = plan.threads * plan.teams <= few_threads;
+    auto* kernel = norm_backward_ring<T, RowKind::whole>;
+    if (plan.kind == RowKind::regular) {
+      kernel = few ? norm_backward_ring<T, RowKind::regular, few_threads>
+                   : norm_backward_ring<T, RowKind::regular>;
+    } else if (plan.kind == RowKind::shifted) {
+      kernel = few ? norm_backward_ring<T, RowKind::shifted, few_threads>
+                   : norm_backward_ring<T, RowKind::shifted>;
+    }
     launch(context,
            {.grid = call.chunks,
             .block = {plan.threads, plan.teams},
             .shared_bytes = plan.shared_bytes},
-           plan.kind == RowKind::whole     ? norm_backward_ring<T, RowKind::whole>
-           : plan.kind == RowKind::regular ? norm_backward_ring<T, RowKind::regular>
-                                           : norm_backward_ring<T, RowKind::shifted>,
-           call, plan.stages);
+           kernel, call, plan.stages);
     if (call.sums != nullptr) launch_finish(context, call);
   });
 }
