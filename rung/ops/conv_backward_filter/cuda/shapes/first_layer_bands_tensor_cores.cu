@@ -17,6 +17,8 @@
 // Limits   f16 and bf16, up to 4 channels, one group, images of two dimensions; columns of stride
 //          up to 4, up to 512 terms; a band's rows of x must fit in shared memory. Error bound as
 //          tensor_cores.
+#include <type_traits>
+
 #include "rung/device/ptx.hpp"
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/ops/conv_backward_filter/cuda/detail/slices.hpp"
@@ -198,7 +200,7 @@ __device__ __forceinline__ void copy_results(const FilterGradient<T>& p, const R
 struct BandImage {
   std::int64_t n;
   int h0, v0;     // of the first word
-  int low, high;  // columns that exist
+  int low, high;  // columns that exist, from low on
 };
 template <class T>
 __device__ __forceinline__ BandImage image_of(const FilterGradient<T>& p, const RowBands& tile,
@@ -236,7 +238,7 @@ __device__ __forceinline__ void copy_image(const FilterGradient<T>& p, const Row
     const int c = line / height;
     const int row = line - c * height;
     const int h = image.h0 + row;
-    if (h < 0 || h >= static_cast<int>(p.g.axis[1].in)) continue;
+    if (count <= 0 || h < 0 || h >= static_cast<int>(p.g.axis[1].in)) continue;
     const T* const from = line_of_x(p, image, c, row);
     const int before = elements_before(from);
     for (int i = 8 * (static_cast<int>(threadIdx.x) % 32); i < count + before; i += 8 * 32) {
@@ -265,35 +267,44 @@ __device__ __forceinline__ void stage_words(const FilterGradient<T>& p, const Ro
     const int h = image.h0 + row;
     const bool has_low = h >= 0 && h < in_rows;
     const bool has_high = h + tile.apart >= 0 && h + tile.apart < in_rows;
+    const std::uint32_t mask = (has_low ? 0xffffU : 0) | (has_high ? 0xffff0000U : 0);
     std::uint32_t* const to = words + c * tile.plane + row * tile.pitch;
+    // Columns [head, tail) exist.
+    const int head = mask == 0 ? tile.width : smaller(image.low - image.v0, tile.width);
+    const int tail = clamped(image.high - image.v0, head, tile.width);
+    for (int column = lane; column < head; column += 32) to[column] = 0;
+    for (int column = tail + lane; column < tile.width; column += 32) to[column] = 0;
     const auto pair = [&](const T* low, const T* high, auto step) {
+      if (!has_low) low = high;
+      if (!has_high) high = low;
+      const auto word = [&](int column) {
+        const auto at = (column - head) * step;
+        return (std::uint32_t{low[at].bits} | std::uint32_t{high[at].bits} << 16) & mask;
+      };
+      int first = head + lane;
 #pragma unroll 1
-      for (int first = lane; first < tile.width; first += 32 * at_once) {
-        T values[2][at_once];
+      for (; first - lane + 32 * at_once <= tail; first += 32 * at_once) {
+        std::uint32_t made[at_once];
 #pragma unroll
-        for (int u = 0; u < at_once; ++u) {
-          const int v = image.v0 + first + 32 * u;
-          const bool inside = v >= image.low && v < image.high;
-          const auto at = (v - image.low) * step;
-          values[0][u] = inside && has_low ? low[at] : zero<T>();
-          values[1][u] = inside && has_high ? high[at] : zero<T>();
-        }
+        for (int u = 0; u < at_once; ++u) made[u] = word(first + 32 * u);
 #pragma unroll
-        for (int u = 0; u < at_once; ++u) {
-          const int column = first + 32 * u;
-          if (column >= tile.width) continue;
-          to[column] = std::uint32_t{values[0][u].bits} | std::uint32_t{values[1][u].bits} << 16;
-        }
+        for (int u = 0; u < at_once; ++u) to[first + 32 * u] = made[u];
       }
+#pragma unroll 1
+      for (; first < tail; first += 32) to[first] = word(first);
     };
     if (tile.copies_x) {
       const bool all = tile.line_channels > 1;
       const int own = all ? 0 : c;
       const T* const from = copied + (own * height + row) * tile.line_pitch + (all ? c : 0);
-      pair(from + elements_before(line_of_x(p, image, own, row)),
-           from + tile.apart * tile.line_pitch +
-               elements_before(line_of_x(p, image, own, row + tile.apart)),
-           tile.line_channels);
+      const T* const low = from + elements_before(line_of_x(p, image, own, row));
+      const T* const high = from + tile.apart * tile.line_pitch +
+                            elements_before(line_of_x(p, image, own, row + tile.apart));
+      if (all) {
+        pair(low, high, tile.line_channels);
+      } else {
+        pair(low, high, std::integral_constant<int, 1>{});
+      }
     } else {
       pair(line_of_x(p, image, c, row), line_of_x(p, image, c, row + tile.apart), p.x_strides[4]);
     }
