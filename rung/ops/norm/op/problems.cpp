@@ -84,7 +84,8 @@ std::vector<Problem> Norm::check_problems(Backend backend) {
                             "f32 1x9001,rms,gamma", "f32 1x18000,gamma,beta",
                             "f32 3x1029,gamma,beta,stats,in_place", "bf16 2x4109,gamma,beta,stats",
                             "f16 2x4102,rms,gamma,f32_weights", "bf16 1x18501,gamma,beta",
-                            "bf16 9x2322,gamma,beta,stats", "bf16 1x20002,gamma,beta,f32_weights"});
+                            "bf16 9x2322,gamma,beta,stats", "bf16 1x20002,gamma,beta,f32_weights",
+                            "f32 9x2053,gamma,beta,stats", "f32 1x144669,gamma,beta"});
     problems.insert(problems.end(), wider.begin(), wider.end());
     return problems;
   }
@@ -109,7 +110,8 @@ std::vector<Problem> Norm::check_problems(Backend backend) {
     const std::vector<Problem> rounds =
         Problem::parse_all({"f32 150x20480,gamma,beta,residual,sum", "f32 35x131072,gamma,beta",
                             "bf16 35x131072,gamma,beta,f32_weights", "bf16 9x40000,rms,gamma",
-                            "f32 3200x2051,gamma,beta,stats,in_place", "bf16 800x20003,gamma"});
+                            "f32 3200x2051,gamma,beta,stats,in_place", "bf16 800x20003,gamma",
+                            "bf16 800x20003,gamma,beta", "f32 35x144670,gamma,beta,stats"});
     problems.insert(problems.end(), rounds.begin(), rounds.end());
   }
   return problems;

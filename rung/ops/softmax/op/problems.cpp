@@ -98,7 +98,9 @@ std::vector<Problem> Softmax::check_problems(Backend backend) {
     const std::vector<Problem> spans = Problem::parse_all(
         {"f32 1100x5,axis=0", "bf16 1x3001,log", "f16 900x3,axis=0,log", "bf16 2x2050,out=f32",
          // Chunks of contiguous planes, which begin and end within packs.
-         "f32 700x33,axis=0", "f16 3x177x129,axis=1,log", "f32 25x1023,axis=0"});
+         "f32 700x33,axis=0", "f16 3x177x129,axis=1,log", "f32 25x1023,axis=0",
+         // Whole packs, and single elements before and after them.
+         "f32 5x1031,log,masked", "f32 5x1031,special", "bf16 5x2051,masked", "f32 1x33001"});
     problems.insert(problems.end(), spans.begin(), spans.end());
     return problems;
   }

@@ -79,7 +79,9 @@ std::vector<Problem> SoftmaxBackward::check_problems(Backend backend) {
   if (backend == Backend::simt) {
     // Few long rows, also adjacent ones, in spans.
     const std::vector<Problem> spans = Problem::parse_all(
-        {"f32 1100x5,axis=0", "f16 900x3,axis=0,log", "f32 2x2050,out=bf16", "bf16 1x3001,log"});
+        {"f32 1100x5,axis=0", "f16 900x3,axis=0,log", "f32 2x2050,out=bf16", "bf16 1x3001,log",
+         // Whole packs, and single elements before and after them.
+         "f32 5x1031,special", "bf16 5x2051,log,in_place", "bf16 2x16389"});
     problems.insert(problems.end(), spans.begin(), spans.end());
     return problems;
   }
