@@ -408,7 +408,8 @@ void run(const Norm::Args& args, Context& context) {
                                              : norm_cluster_rows<T, ClusterKind::usual>;
     const std::int64_t clusters = resident_clusters(
         context, kernel, cluster.threads, shared_bytes(), static_cast<int>(cluster.blocks));
-    const std::int64_t period = shifted ? period_of(call) : 1;
+    // Clusters of one row each need no common offset.
+    const std::int64_t period = shifted && clusters < call.rows ? period_of(call) : 1;
     const std::int64_t grid =
         larger(smaller(clusters, call.rows) / period, std::int64_t{1}) * period;
     launch(context,

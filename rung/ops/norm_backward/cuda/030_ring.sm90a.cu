@@ -443,12 +443,13 @@ __global__ void __launch_bounds__(max_threads, 1)
 }
 
 /// Returns the number of blocks: at most one per SM, each with at least eight rows per team. A
-/// multiple of the period.
+/// multiple of the period, or one block per row.
 std::int64_t blocks_of(std::int64_t rows, const RingPlan& plan, const Context& context) {
   const std::int64_t blocks = clamped(ceil_div(rows, rows_a_chunk * plan.teams), std::int64_t{1},
                                       std::int64_t{context.info().sms});
   const std::int64_t period = plan.period;
-  return larger(blocks / period, std::int64_t{1}) * period;
+  const std::int64_t multiple = larger(blocks / period, std::int64_t{1}) * period;
+  return smaller(multiple, larger(rows, std::int64_t{1}));
 }
 
 constexpr std::int64_t shortest_shifted_row = 512;
@@ -490,8 +491,10 @@ Work work(const NormBackward::Args& args, const Context& context) {
   const RingPlan plan = visit<float, double, f16, bf16>(
       args.x.dtype, [&]<class T>() { return plan_of(args, call_of<T>(args), context); });
   const RowBlock block{.threads = plan.threads, .rows = plan.teams};
-  const Work all = row_work(rows, block, 1, type_path(args.x.dtype), 128);
-  return with_finish(args, in_turns(blocks_of(rows, plan, context), all));
+  const std::int64_t blocks = blocks_of(rows, plan, context);
+  const Work all =
+      row_work(larger(rows, blocks * plan.teams), block, 1, type_path(args.x.dtype), 128);
+  return with_finish(args, in_turns(blocks, all));
 }
 
 void run(const NormBackward::Args& args, Context& context) {
