@@ -343,19 +343,54 @@ __global__ void __launch_bounds__(max_threads, 2)
     }
   }
   __syncthreads();
+  const auto staged_sums = [&](int from, int line, int p) {
+    return load_wide<4>(ring + 4 * (((from * lines + line) * packs + p) * tile.lanes + lane));
+  };
   const std::int64_t column = (strip + across) * columns;
   const int valid = static_cast<int>(smaller(g.axis[2].in - column, std::int64_t{columns}));
   if (lane >= tile.across * tile.down || valid <= 0) return;
+  if (Channels > 1 && dx.strides[1] == 1 && dx.strides[4] == Channels) {
+    // Channels last: a lane adds and stores all channels of four columns.
+    for (int item = team; item < own_rows * packs; item += tile.teams) {
+      const std::int64_t h = u + down * own_rows + item / packs - rows.padding;
+      const int first = 4 * (item % packs);
+      if (h < 0 || h >= rows.in || first >= valid) continue;
+      float totals[4][Channels] = {};
+      for (int from = 0; from < tile.teams; ++from) {
+#pragma unroll
+        for (int c = 0; c < Channels; ++c) {
+          const Pack<float, 4> four = staged_sums(from, item / packs * Channels + c, item % packs);
+#pragma unroll
+          for (int i = 0; i < 4; ++i) totals[i][c] += four[i];
+        }
+      }
+      T* const to = &dx(n, 0, 0, h, column + first);
+      const bool wide = first + 4 <= valid && is_wide_aligned<T, 4>(to);
+#pragma unroll
+      for (int i = 0; i < 4 * Channels; i += 4) {
+        Pack<T, 4> four;
+#pragma unroll
+        for (int l = 0; l < 4; ++l) {
+          four[l] = convert<T>(totals[(i + l) / Channels][(i + l) % Channels]);
+        }
+        if (wide) {
+          store_wide(to + i, four);
+        } else {
+          store(to + i, four, (valid - first) * Channels - i);
+        }
+      }
+    }
+    return;
+  }
   for (int line = team; line < lines; line += tile.teams) {
     const int c = line % Channels;
     const std::int64_t h = u + down * own_rows + line / Channels - rows.padding;
-    if (c >= g.channels || h < 0 || h >= rows.in) continue;
+    if (h < 0 || h >= rows.in) continue;
     float totals[columns] = {};
     for (int from = 0; from < tile.teams; ++from) {
 #pragma unroll
       for (int p = 0; p < packs; ++p) {
-        const Pack<float, 4> four =
-            load_wide<4>(ring + 4 * (((from * lines + line) * packs + p) * tile.lanes + lane));
+        const Pack<float, 4> four = staged_sums(from, line, p);
 #pragma unroll
         for (int i = 0; i < 4; ++i) totals[4 * p + i] += four[i];
       }
