@@ -47,13 +47,14 @@ void run(const Gemm::Args& args, Context& context) {
   });
 }
 
-/// Returns the work. A thread waits for two loads per step of k; where k is contiguous in both
-/// operands, seven of eight hit L1. If B's rows are not contiguous, each lane reads a sector.
+/// Returns the work. A thread waits for two loads per step of k; where k is contiguous in an
+/// operand, most of its loads hit L1. If B's rows are not contiguous, each lane reads a sector.
 Work work(const Gemm::Args& args, const Context& context) {
   const auto along_k = [](std::int64_t extent, std::int64_t stride) {
     return extent <= 1 || stride == 1;
   };
-  const bool near = along_k(args.k(), args.a.strides[2]) && along_k(args.k(), args.b.strides[1]);
+  const bool a_near = along_k(args.k(), args.a.strides[2]);
+  const bool near = a_near && along_k(args.k(), args.b.strides[1]);
   const bool apart = args.n() > 1 && args.b.strides[2] != 1;
   const std::int64_t k = args.alpha == 0 ? 0 : args.k();
   const double blocks = static_cast<double>(tiles_of(args.m(), tiling.rows) *
@@ -66,6 +67,7 @@ Work work(const Gemm::Args& args, const Context& context) {
           .path = args.a.dtype == DType::f64 ? "f64"
                   : near                     ? "lines along k"
                   : apart                    ? "lanes apart"
+                  : !a_near                  ? "A across k"
                                              : ""};
 }
 

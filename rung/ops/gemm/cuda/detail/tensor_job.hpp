@@ -13,8 +13,8 @@
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
 /// Returns the work of a persistent kernel with the given tile. If rows of C do not begin at
-/// multiples of 16 bytes, lanes store C; boxes of A and B that straddle L2 lines read one more
-/// line.
+/// multiples of 16 bytes, lanes store C, an element of which costs as much as a sector; boxes of A
+/// and B that straddle L2 lines read one more line.
 inline Work tensor_work(const Gemm::Args& args, const Context& context, const TensorTile& tile,
                         int slices) {
   Work work = tile_work(args, context,
@@ -27,7 +27,19 @@ inline Work tensor_work(const Gemm::Args& args, const Context& context, const Te
                          .stays = true},
                         true);
   const bool aligned = has_aligned_lines(args.a, 128) && has_aligned_lines(args.b, 128);
-  work.path = !has_aligned_lines(args.c, 16) ? "C by lanes" : aligned ? "" : "A or B unaligned";
+  const bool boxes = has_aligned_lines(args.c, 16);
+  if (!boxes && (slices == 1 || tile.slices_last)) {
+    constexpr double sector = 32;
+    const double at_once = context.info().sms / tile.blocks;
+    const auto tiles = static_cast<double>(tiles_of(args.m(), tile.rows) *
+                                           tiles_of(args.n(), tile.columns) * args.batch());
+    const auto elements = static_cast<double>(smaller<std::int64_t>(tile.rows, args.m()) *
+                                              smaller<std::int64_t>(tile.columns, args.n()));
+    // Slices of the last wave's tiles are stored as boxes.
+    const double turns = slices == 1 ? std::ceil(tiles / at_once) : std::floor(tiles / at_once);
+    work.steps = work.steps + turns * elements / tile.blocks * sector;
+  }
+  work.path = !boxes ? "C by lanes" : aligned ? "" : "A or B unaligned";
   return work;
 }
 

@@ -285,7 +285,8 @@ Work short_work(const P& p, const Gemm::Args& args, const Context& context) {
   constexpr int width = lane_columns<typename P::Sum>;
   constexpr int at_once = rows_at_once<typename P::Sum>;
   const ShortCut cut = cut_short(p, context);
-  const double rounds = static_cast<double>(cut.height()) * cut.along / warps / at_once;
+  const double rounds =
+      static_cast<double>(smaller<std::int64_t>(cut.height(), p.m())) * cut.along / warps / at_once;
   const std::int64_t instructions = (round_up(p.k(), width) * width + 30) * at_once;
   const double grid = static_cast<double>(tiles_of(p.m(), cut.height()) *
                                           tiles_of(p.n(), cut.columns) * args.batch());
