@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "rung/core/integer.hpp"
 #include "rung/core/require.hpp"
 #include "rung/harness/any_operator.hpp"
 #include "rung/ops/attention/shared/arguments.hpp"
@@ -96,24 +95,8 @@ void Attention::bind(Args& args) {
   bind_numbers(name, options, args.width(), args.keys());
 }
 
-std::int64_t Attention::Args::typical_queries() const {
-  return has_query_offsets() ? ceil_div(queries(), larger(batch(), std::int64_t{1})) : queries();
-}
-
-std::int64_t Attention::Args::typical_keys() const {
-  return has_key_offsets() ? ceil_div(keys(), larger(batch(), std::int64_t{1})) : keys();
-}
-
-double Attention::Args::visible_pairs() const {
-  return count_visible_pairs(typical_queries(), typical_keys(), options.causal, options.window);
-}
-
 std::int64_t Attention::Args::queries_of(std::int64_t rows) const {
   return smaller(queries(), (rows - 2) / larger(group(), std::int64_t{1}) + 2);
-}
-
-std::int64_t Attention::Args::most_keys(std::int64_t adjacent) const {
-  return most_visible_keys(adjacent, keys(), options.window);
 }
 
 void attention(Context& context, const ConstTensorRef& q, const ConstTensorRef& k,

@@ -12,6 +12,7 @@
 #include "rung/core/operator.hpp"
 #include "rung/core/tensor_ref.hpp"
 #include "rung/ops/attention/attention.hpp"
+#include "rung/ops/attention/shared/sizes.hpp"
 
 namespace rung {
 
@@ -47,48 +48,19 @@ struct RUNG_API Attention {
 
   /// Checked arguments. options.scale is the factor of the scores, never 0; options.window is
   /// below the number of keys, 0 if it hides none.
-  struct Args : Call {
-    [[nodiscard]] std::int64_t batch() const {
-      return has_query_offsets() ? options.query_offsets.shape[0] - 1 : q.shape[0];
-    }
-    [[nodiscard]] std::int64_t heads() const { return q.shape[1]; }
-    /// Returns the number of queries of a batch element; of all of them if they are packed.
-    [[nodiscard]] std::int64_t queries() const { return q.shape[2]; }
-    [[nodiscard]] std::int64_t width() const { return q.shape[3]; }  // D
-    [[nodiscard]] std::int64_t kv_heads() const { return k.shape[1]; }
+  struct Args : AttentionSizes<Args, Call> {
     /// Returns the number of keys of a batch element, key_lengths ignored; of all if packed.
     [[nodiscard]] std::int64_t keys() const {
       if (!has_pages()) return k.shape[2];
       return k.shape[0] == 0 ? 0 : options.page_table.shape[1] * k.shape[2];
     }
-    [[nodiscard]] std::int64_t value_width() const { return v.shape[3]; }  // Dv
-    /// Returns the number of heads of q per head of k and v; 0 if q has no heads.
-    [[nodiscard]] std::int64_t group() const { return heads() == 0 ? 0 : heads() / kv_heads(); }
     /// Returns the maximum number of queries in `rows` adjacent rows; row r of a head of k is query
     /// r / group() of one of its heads of q.
     [[nodiscard]] std::int64_t queries_of(std::int64_t rows) const;
-    [[nodiscard]] bool has_lengths() const { return options.key_lengths.data != nullptr; }
-    [[nodiscard]] bool has_query_offsets() const { return options.query_offsets.data != nullptr; }
-    [[nodiscard]] bool has_key_offsets() const { return options.key_offsets.data != nullptr; }
-    [[nodiscard]] bool is_packed() const { return has_query_offsets() || has_key_offsets(); }
     [[nodiscard]] bool has_pages() const { return options.page_table.rank() != 0; }
     [[nodiscard]] bool has_sinks() const { return options.sinks.data != nullptr; }
     [[nodiscard]] bool has_e4m3_keys() const { return k.dtype == DType::e4m3; }
     [[nodiscard]] bool has_lse() const { return options.lse.data != nullptr; }
-    /// Returns whether a score is scale times the product of a query and a key, and nothing else.
-    [[nodiscard]] bool has_plain_scores() const {
-      return options.soft_cap == 0 && options.slopes.data == nullptr &&
-             options.bias.data == nullptr;
-    }
-    /// Returns the mean number of queries per batch element; typical_keys() that of keys,
-    /// key_lengths ignored.
-    [[nodiscard]] std::int64_t typical_queries() const;
-    [[nodiscard]] std::int64_t typical_keys() const;
-    /// Returns the number of visible (query, key) pairs of one head of a batch element of typical
-    /// size, key_lengths ignored.
-    [[nodiscard]] double visible_pairs() const;
-    /// Returns the maximum number of keys that `adjacent` adjacent queries see together.
-    [[nodiscard]] std::int64_t most_keys(std::int64_t adjacent) const;
   };
 
   static constexpr void operands(auto& call, auto&& visit) {

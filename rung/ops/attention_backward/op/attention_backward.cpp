@@ -6,7 +6,6 @@
 
 #include <string>
 
-#include "rung/core/integer.hpp"
 #include "rung/core/require.hpp"
 #include "rung/harness/any_operator.hpp"
 #include "rung/ops/attention/shared/arguments.hpp"
@@ -70,22 +69,6 @@ void AttentionBackward::bind(Args& args) {
   check_optional(name, options.bias, "bias", arithmetic,
                  {args.batch(), args.heads(), args.queries(), args.keys()});
   bind_numbers(name, options, args.width(), args.keys());
-}
-
-std::int64_t AttentionBackward::Args::typical_queries() const {
-  return has_query_offsets() ? ceil_div(queries(), larger(batch(), std::int64_t{1})) : queries();
-}
-
-std::int64_t AttentionBackward::Args::typical_keys() const {
-  return has_key_offsets() ? ceil_div(keys(), larger(batch(), std::int64_t{1})) : keys();
-}
-
-double AttentionBackward::Args::visible_pairs() const {
-  return count_visible_pairs(typical_queries(), typical_keys(), options.causal, options.window);
-}
-
-std::int64_t AttentionBackward::Args::most_keys(std::int64_t adjacent) const {
-  return most_visible_keys(adjacent, keys(), options.window);
 }
 
 void attention_backward(Context& context, const ConstTensorRef& q, const ConstTensorRef& k,
