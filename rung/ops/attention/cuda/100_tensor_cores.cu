@@ -20,10 +20,10 @@
 #include "rung/device/load_anywhere.hpp"
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/ptx/matrix.hpp"
-#include "rung/device/swizzled_tile.hpp"
 #include "rung/ops/attention/cuda/detail/apply_rule.hpp"
 #include "rung/ops/attention/cuda/detail/exact_row.hpp"
 #include "rung/ops/attention/cuda/detail/facts.hpp"
+#include "rung/ops/attention/shared/cuda/row_tile.hpp"
 
 namespace rung {
 namespace {
@@ -41,49 +41,6 @@ struct Tuning {
 // scores and width / 2 sums.
 template <int Width>
 constexpr Tuning tuning = {.warps = 4, .keys = Width == 256 ? 32 : 64};
-
-/// A tile of rows of one head, in panels of 64 columns that ldmatrix reads without bank conflicts.
-template <class T, int Rows, int Width>
-struct RowTile {
-  using Panel = SwizzledTile<T, Rows, true>;
-  static constexpr int bytes = Width / Panel::depth * Panel::bytes;
-
-  static __device__ __forceinline__ int place(int row, int column) {
-    return column / Panel::depth * Panel::bytes + Panel::place(row, column % Panel::depth);
-  }
-
-  /// Starts the copy of Rows rows of `columns` columns from row `first`; row_at(i) is the address
-  /// of row i. Rows from `end` on, and columns past the last up to a multiple of 16, are filled
-  /// with zeros. `wide`: all rows are aligned to 16 bytes.
-  template <int Threads, class RowAt>
-  static __device__ __forceinline__ void copy(unsigned char* tile, const RowAt& row_at, int columns,
-                                              int first, int end, bool wide) {
-    constexpr int chunk = 8;
-    const int chunks = (columns + 15) / 16 * 2;
-    for (int i = static_cast<int>(threadIdx.x); i < Rows * chunks; i += Threads) {
-      const int row = i / chunks;
-      const int column = i % chunks * chunk;
-      unsigned char* const to = tile + place(row, column);
-      const int valid = first + row < end ? max(min(columns - column, chunk), 0) : 0;
-      const T* const start = row_at(valid > 0 ? first + row : first);
-      if (wide) {
-        ptx::async_copy<16>(to, start + (valid > 0 ? column : 0), valid * 2);
-      } else {
-        store_raw(reinterpret_cast<T*>(to),
-                  load_anywhere<chunk>(start, column, valid > 0 ? columns : 0));
-      }
-    }
-  }
-
-  /// Loads four 8 x 8 matrices: at (row, column), 8 rows below, 8 columns to the right, and
-  /// diagonal.
-  template <bool Transposed = false>
-  static __device__ __forceinline__ void load(std::uint32_t (&to)[4], const unsigned char* tile,
-                                              int row, int column) {
-    const int lane = lane_of_thread();
-    ptx::load_matrix<4, Transposed>(to, tile + place(row + lane % 16, column + lane / 16 * 8));
-  }
-};
 
 /// Rows of e4m3 on their way to a RowTile, as chunks of 16 elements in the order in which threads
 /// copy them: each thread converts the chunks that it copied, so no barrier is between the two.
@@ -135,13 +92,6 @@ struct RawTile {
   }
 };
 
-/// Addresses of the rows of a head.
-template <class T>
-struct RowsAtStride {
-  const T* data;
-  std::int64_t stride;
-  __device__ __forceinline__ const T* operator()(int row) const { return data + row * stride; }
-};
 /// Addresses of the keys, or values, of a batch element and head in pages. The same as
 /// Heads::key() and Heads::value() with 32-bit divisions.
 template <class T>

@@ -16,8 +16,9 @@
 #include "rung/device/launch.hpp"
 #include "rung/device/shared.hpp"
 #include "rung/device/tile/accumulator.hpp"
+#include "rung/ops/attention/shared/cuda/row_tile.hpp"
 #include "rung/ops/attention_backward/cuda/detail/row_sums.hpp"
-#include "rung/ops/attention_backward/cuda/detail/row_tile.hpp"
+#include "rung/ops/attention_backward/cuda/detail/tensor_cores.hpp"
 
 namespace rung {
 namespace {
@@ -192,11 +193,11 @@ __global__ void __launch_bounds__(tensor_threads, 2)
   const auto copy_queries = [&](int round, int stage) {
     const int head = kv_head * call.group + round / tiles;
     const int query = first_query + round % tiles * tile;
-    Queries::template copy<tensor_threads>(layout.q[stage], call.of_queries(call.q, b).at(head),
-                                           query, 0, end_query, job.wide_q);
-    Queries::template copy<tensor_threads>(layout.dout[stage],
-                                           call.of_queries(call.dout, b).at(head), query, 0,
-                                           end_query, job.wide_dout);
+    Queries::template copy_between<tensor_threads>(
+        layout.q[stage], call.of_queries(call.q, b).at(head), query, 0, end_query, job.wide_q);
+    Queries::template copy_between<tensor_threads>(layout.dout[stage],
+                                                   call.of_queries(call.dout, b).at(head), query, 0,
+                                                   end_query, job.wide_dout);
     const std::int64_t row = first_sum(call, mask, b, head) + query;
     const auto thread = static_cast<int>(threadIdx.x);
     if (thread < 2 * tile) {
@@ -210,10 +211,10 @@ __global__ void __launch_bounds__(tensor_threads, 2)
     ptx::async_commit();
   };
   if (rounds > 0) {
-    Keys::template copy<tensor_threads>(layout.k, call.of_keys(call.k, b).at(kv_head), first,
-                                        first_seen, mask.length, job.wide_k);
-    Keys::template copy<tensor_threads>(layout.v, call.of_keys(call.v, b).at(kv_head), first,
-                                        first_seen, mask.length, job.wide_v);
+    Keys::template copy_between<tensor_threads>(layout.k, call.of_keys(call.k, b).at(kv_head),
+                                                first, first_seen, mask.length, job.wide_k);
+    Keys::template copy_between<tensor_threads>(layout.v, call.of_keys(call.v, b).at(kv_head),
+                                                first, first_seen, mask.length, job.wide_v);
     copy_queries(0, 0);
   }
 
@@ -292,18 +293,18 @@ __global__ void __launch_bounds__(tensor_threads, 2)
   const auto v = call.of_keys(call.v, b).at(head / call.group);
 
   const auto copy_keys = [&](int number, int stage) {
-    Keys::template copy<tensor_threads>(layout.k[stage], k, first_key + number * key_tile, 0,
-                                        mask.length, job.wide_k);
-    Keys::template copy<tensor_threads>(layout.v[stage], v, first_key + number * key_tile, 0,
-                                        mask.length, job.wide_v);
+    Keys::template copy_between<tensor_threads>(layout.k[stage], k, first_key + number * key_tile,
+                                                0, mask.length, job.wide_k);
+    Keys::template copy_between<tensor_threads>(layout.v[stage], v, first_key + number * key_tile,
+                                                0, mask.length, job.wide_v);
     ptx::async_commit();
   };
   if (tiles > 0) {
     const int begin = mask.first_query(0);  // earlier queries see no key
-    Queries::template copy<tensor_threads>(layout.q, call.of_queries(call.q, b).at(head), first,
-                                           begin, queries, job.wide_q);
-    Queries::template copy<tensor_threads>(layout.dout, call.of_queries(call.dout, b).at(head),
-                                           first, begin, queries, job.wide_dout);
+    Queries::template copy_between<tensor_threads>(layout.q, call.of_queries(call.q, b).at(head),
+                                                   first, begin, queries, job.wide_q);
+    Queries::template copy_between<tensor_threads>(
+        layout.dout, call.of_queries(call.dout, b).at(head), first, begin, queries, job.wide_dout);
     copy_keys(0, 0);
   }
 

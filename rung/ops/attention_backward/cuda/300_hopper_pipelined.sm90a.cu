@@ -26,7 +26,7 @@
 #include "rung/device/tile/accumulator.hpp"
 #include "rung/device/tile/panel_tile.hpp"
 #include "rung/ops/attention_backward/cuda/detail/row_sums.hpp"
-#include "rung/ops/attention_backward/cuda/detail/row_tile.hpp"
+#include "rung/ops/attention_backward/cuda/detail/tensor_cores.hpp"
 
 namespace rung {
 namespace {

@@ -13,6 +13,7 @@
 #include "rung/device/ptx/thread.hpp"
 #include "rung/ops/attention/op/attention.hpp"
 #include "rung/ops/attention/shared/heads.hpp"
+#include "rung/ops/attention/shared/rows.hpp"
 
 namespace rung::attention_cuda::inline RUNG_TARGET {
 
@@ -58,16 +59,6 @@ __device__ __forceinline__ Sum add_sink(const Heads<T, K>& p, std::int64_t h, Su
 }
 
 // --- on the host ---------------------------------------------------------------------------------
-
-/// Returns whether every row, whose elements are contiguous, starts at a multiple of `bytes`, so
-/// that it can be copied in pieces of that size.
-inline bool starts_rows_at(const ConstTensorRef& heads, std::int64_t bytes) {
-  const auto element = static_cast<std::int64_t>(size_of(heads.dtype));
-  for (int axis = 0; axis < 3; ++axis) {
-    if (heads.shape[axis] > 1 && heads.strides[axis] * element % bytes != 0) return false;
-  }
-  return reinterpret_cast<std::uintptr_t>(heads.data) % static_cast<std::uintptr_t>(bytes) == 0;
-}
 
 inline Support require_f32(const Attention::Args& args, const Context&) {
   return args.q.dtype == DType::f32 ? supported : unsupported("f32 only");

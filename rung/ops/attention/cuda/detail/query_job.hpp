@@ -119,11 +119,6 @@ struct QueryJob {
 constexpr std::int64_t max_tensor_width = 256;
 constexpr std::int64_t max_tensor_size = std::int64_t{1} << 30;
 
-/// Returns whether the elements of each row are adjacent.
-inline bool has_contiguous_rows(const ConstTensorRef& heads) {
-  return heads.strides[3] == 1 || heads.shape[3] <= 1;
-}
-
 /// Returns whether the tensor-core rungs, with blocks of `rows` queries, support the arguments.
 inline Support require_tensor_cores(const Attention::Args& args, int rows) {
   if (args.q.dtype != DType::f16 && args.q.dtype != DType::bf16) {
