@@ -443,7 +443,7 @@ TEST(Attention, TheChoiceIsNoTeachingRung) {
     const RungInfo& chosen = choose<Attention>(args, context).info;
     EXPECT_FALSE(chosen.teaching) << chosen.name;
     if (backend == Backend::simt) {
-      EXPECT_EQ(chosen.name, "split_kv_stream");
+      EXPECT_EQ(chosen.name, "split_kv_decode");
     }
   }
 }
