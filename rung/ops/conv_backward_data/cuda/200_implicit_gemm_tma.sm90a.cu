@@ -297,6 +297,8 @@ Support conv_cuda::supports_data_tma(const ConvBackwardData::Args& args, const C
   return all;
 }
 
+namespace {
+
 /// Returns the work of a phase. If a pixel's channels are no multiple of 16 bytes, eight warps
 /// store it without TMA: a lane stores its eight channels of 64 one by one, or in two vectors if
 /// there are a multiple of four channels and pixels have a common stride.
@@ -311,6 +313,8 @@ Work phase_facts(const Conv::Args& layer, const Context& context) {
   work.rounds = work.rounds + stores * std::ceil(pixels / 32) * pieces;
   return work;
 }
+
+}  // namespace
 
 /// Returns the work of a layer: mirroring of the filters, the phases, and interleaving of buffers.
 Work conv_cuda::data_tma_facts(const ConvBackwardData::Args& args, const Context& context) {
