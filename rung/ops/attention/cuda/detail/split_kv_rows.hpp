@@ -273,4 +273,29 @@ __device__ __forceinline__ void store_queries(const Heads<T, K>& p, std::int64_t
   }
 }
 
+// --- on the host ---------------------------------------------------------------------------------
+
+/// Returns the width, 64, 128 or 256, to which kernels pad D and Dv.
+inline int padded_width(const Attention::Args& args) {
+  const std::int64_t widest = larger(args.width(), args.value_width());
+  return widest <= 64 ? 64 : widest <= 128 ? 128 : 256;
+}
+
+/// Calls f<Tile<width, row_warps, plain>>(); row_warps is 1 or `warps`.
+template <template <int, int, bool> class Tile, class F>
+void with_split_tile(int width, int row_warps, bool plain, F&& f) {
+  const auto of_width = [&]<int Width>() {
+    if (row_warps == 1) {
+      plain ? f.template operator()<Tile<Width, 1, true>>()
+            : f.template operator()<Tile<Width, 1, false>>();
+    } else {
+      plain ? f.template operator()<Tile<Width, warps, true>>()
+            : f.template operator()<Tile<Width, warps, false>>();
+    }
+  };
+  if (width == 64) return of_width.template operator()<64>();
+  if (width == 128) return of_width.template operator()<128>();
+  of_width.template operator()<256>();
+}
+
 }  // namespace rung::attention_cuda::inline RUNG_TARGET::split_kv

@@ -33,36 +33,18 @@ struct DecodeSplitPlan {
   int resident;  // blocks per SM
 };
 
-/// Calls f.template operator()<Tile>() with the sizes of the plan's kernel.
-template <class F>
-void with_tile(const DecodeSplitPlan& plan, F&& f) {
-  const auto of_width = [&]<int Width>() {
-    if (plan.row_warps == 1) {
-      plan.plain ? f.template operator()<DecodeTile<Width, 1, true>>()
-                 : f.template operator()<DecodeTile<Width, 1, false>>();
-    } else {
-      plan.plain ? f.template operator()<DecodeTile<Width, warps, true>>()
-                 : f.template operator()<DecodeTile<Width, warps, false>>();
-    }
-  };
-  if (plan.width == 64) return of_width.template operator()<64>();
-  if (plan.width == 128) return of_width.template operator()<128>();
-  of_width.template operator()<256>();
-}
-
 /// Returns the plan whose number of splits minimizes the busiest SM's time, in units of one tile of
 /// keys. Model: a block's start and end cost two tiles, the second kernel one, plus the bytes of
 /// the partial results.
 DecodeSplitPlan plan_of(const Attention::Args& args, const Context& context) {
   DecodeSplitPlan plan{};
-  const std::int64_t widest = larger(args.width(), args.value_width());
-  plan.width = widest <= 64 ? 64 : widest <= 128 ? 128 : 256;
+  plan.width = padded_width(args);
   const std::int64_t rows = typical_rows(args);
   plan.row_warps = rows <= warp_rows ? 1 : warps;
   const std::int64_t tile_rows = std::int64_t{warp_rows} * plan.row_warps;
   plan.row_tiles = ceil_div(rows, tile_rows);
   plan.plain = is_plain(args);
-  with_tile(plan, [&]<class Tile>() {
+  with_split_tile<DecodeTile>(plan.width, plan.row_warps, plan.plain, [&]<class Tile>() {
     plan.key_tile = Tile::keys;
     plan.resident = Tile::blocks_per_sm;
   });
@@ -143,7 +125,7 @@ void launch_tile(const Attention::Args& args, Context& context, const DecodeSpli
 void run(const Attention::Args& args, Context& context) {
   const DecodeSplitPlan plan = plan_of(args, context);
   visit<f16, bf16>(args.q.dtype, [&]<class T>() {
-    with_tile(plan, [&]<class Tile>() {
+    with_split_tile<DecodeTile>(plan.width, plan.row_warps, plan.plain, [&]<class Tile>() {
       launch_tile<T, Tile::width, Tile::row_warps, Tile::plain>(args, context, plan);
     });
   });

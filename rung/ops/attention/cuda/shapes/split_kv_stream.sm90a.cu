@@ -495,23 +495,6 @@ struct StreamPlan {
   std::int64_t blocks;  // per row tile
 };
 
-/// Calls f.template operator()<Tile>() with the sizes of the plan's kernel.
-template <class F>
-void with_stream_tile(const StreamPlan& plan, F&& f) {
-  const auto of_width = [&]<int Width>() {
-    if (plan.row_warps == 1) {
-      plan.plain ? f.template operator()<StreamTile<Width, 1, true>>()
-                 : f.template operator()<StreamTile<Width, 1, false>>();
-    } else {
-      plan.plain ? f.template operator()<StreamTile<Width, warps, true>>()
-                 : f.template operator()<StreamTile<Width, warps, false>>();
-    }
-  };
-  if (plan.width == 64) return of_width.template operator()<64>();
-  if (plan.width == 128) return of_width.template operator()<128>();
-  of_width.template operator()<256>();
-}
-
 /// Calls f(view, box) with k or v as a tensor for TMA, which has no 8-bit floats.
 template <class F>
 auto with_mapped_keys(ConstTensorRef keys, const StreamPlan& plan, F&& f) {
@@ -557,7 +540,7 @@ void run_stream<RUNG_SPLIT_TYPE>(const Attention::Args& args, Context& context,
     call.cut.sum = call.cut.maximum + parts;
     call.tickets = tickets_of<StreamPlan>(context, most_blocks);
   }
-  with_stream_tile(plan, [&]<class Tile>() {
+  with_split_tile<StreamTile>(plan.width, plan.row_warps, plan.plain, [&]<class Tile>() {
     launch(context,
            {.grid = plan.row_tiles * plan.blocks,
             .block = block_threads,
@@ -579,12 +562,11 @@ using namespace attention_cuda::split_kv;
 StreamPlan plan_of(const Attention::Args& args, const Context& context) {
   constexpr std::int64_t least_tiles = 4;  // per block: fewer blocks share a head
   StreamPlan plan{};
-  const std::int64_t widest = larger(args.width(), args.value_width());
-  plan.width = widest <= 64 ? 64 : widest <= 128 ? 128 : 256;
+  plan.width = padded_width(args);
   const std::int64_t rows = typical_rows(args);
   plan.row_warps = rows <= warp_rows ? 1 : warps;
   plan.plain = args.has_plain_scores();
-  with_stream_tile(plan, [&]<class Tile>() {
+  with_split_tile<StreamTile>(plan.width, plan.row_warps, plan.plain, [&]<class Tile>() {
     plan.tile_rows = Tile::rows;
     plan.tile_keys = Tile::keys;
     plan.resident = Tile::blocks_per_sm;

@@ -8,16 +8,13 @@
 //          idle warps beside a short row.
 // Cost     Compulsory traffic. A warp moves 32 elements per load: 64 bytes in 16-bit types.
 // Limits   Rows adjacent in all tensors, in runs of at least 8.
-#include "rung/core/integer.hpp"
+#include "rung/device/row/short_columns.hpp"
 #include "rung/ops/softmax_backward/cuda/detail/softmax_backward.hpp"
 
 namespace rung {
 namespace {
 
 using namespace softmax_backward_cuda;
-
-constexpr int short_column_threads = 256;
-constexpr std::int64_t longest_column = 32;
 
 template <class P, int most>
 __global__ void __launch_bounds__(short_column_threads)
@@ -48,37 +45,24 @@ __global__ void __launch_bounds__(short_column_threads)
   }
 }
 
-std::int64_t short_column_blocks(const SoftmaxBackward::Args& args) {
-  return ceil_div(args.count(), std::int64_t{short_column_threads});
-}
-
 Support supports(const SoftmaxBackward::Args& args, const Context&) {
-  constexpr std::int64_t min_run = 8;
-  if (args.length() > longest_column) return unsupported("rows of up to 32 elements");
-  if (!args.rows.are_adjacent() || args.rows.run() < min_run) {
-    return unsupported("rows must be adjacent, in runs of at least 8");
-  }
-  return short_column_blocks(args) > 0x7fffffff ? unsupported("more than 2^31 - 1 blocks")
-                                                : supported;
+  return require_short_columns(args.rows);
 }
 
 Work work(const SoftmaxBackward::Args& args, const Context&) {
   const int registers = args.length() <= 8 ? 32 : args.length() <= 16 ? 56 : 96;
-  return block_work(short_column_blocks(args), short_column_threads, 1, type_path(args.y.dtype),
-                    registers);
+  return block_work(short_column_blocks(args.rows), short_column_threads, 1,
+                    type_path(args.y.dtype), registers);
 }
 
 void run(const SoftmaxBackward::Args& args, Context& context) {
   if (args.empty()) return;
-  const auto launch_for = [&]<class T, class Y, int most>() {
-    launch(context, {.grid = short_column_blocks(args), .block = short_column_threads},
-           softmax_backward_short_columns<GradientCall<T, Y>, most>, args.rows,
-           call_of<T, Y>(args));
-  };
   with_types(args, [&]<class T, class Y>() {
-    if (args.length() <= 8) return launch_for.template operator()<T, Y, 8>();
-    if (args.length() <= 16) return launch_for.template operator()<T, Y, 16>();
-    launch_for.template operator()<T, Y, longest_column>();
+    with_column_registers(args.length(), [&]<int most>() {
+      launch(context, {.grid = short_column_blocks(args.rows), .block = short_column_threads},
+             softmax_backward_short_columns<GradientCall<T, Y>, most>, args.rows,
+             call_of<T, Y>(args));
+    });
   });
 }
 
