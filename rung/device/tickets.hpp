@@ -14,7 +14,7 @@ namespace rung::inline RUNG_TARGET {
 
 /// Zeroes `count` words.
 template <class Owner>
-__global__ void zero_words(unsigned* words, std::int64_t count) {
+__global__ void tickets_zero(unsigned* words, std::int64_t count) {
   const std::int64_t at = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (at < count) words[at] = 0;
 }
@@ -30,7 +30,7 @@ unsigned* tickets_of(Context& context, std::int64_t count) {
   Tensor& words = context.memo<Memory>().words;
   if (words.ref().data == nullptr) {
     words = Tensor(DType::i32, Extents{count}, context.device());
-    launch(context, {.grid = ceil_div(count, std::int64_t{256}), .block = 256}, zero_words<Owner>,
+    launch(context, {.grid = ceil_div(count, std::int64_t{256}), .block = 256}, tickets_zero<Owner>,
            words.data<unsigned>(), count);
   }
   return words.data<unsigned>();
