@@ -119,8 +119,12 @@ void expect_scales_as_products(Context& context, std::vector<float> k_scales,
   AttentionOptions scaled = options;
   scaled.k_scales = tensor(k_scales, {2, 2});
   scaled.v_scales = tensor(v_scales, {2, 2});
+  const auto of_converted = picks_for<Attention>(call.call(true, options), context);
   for (const auto pick : call.picks(context, scaled)) {
-    const std::vector<float> expected = call.run(context, pick, true, options);
+    // A rung for e4m3 keys alone is compared with the public call.
+    const bool takes_both = std::ranges::find(of_converted, pick) != of_converted.end();
+    const std::vector<float> expected =
+        call.run(context, takes_both ? pick : std::string_view{}, true, options);
     expect_same<T>(context, pick, call.run(context, pick, false, scaled), expected);
     if (k_scales != std::vector<float>(4, 1) || v_scales != k_scales) continue;
     expect_same<T>(context, pick, call.run(context, pick, false, options), expected);
