@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "rung/core/context.hpp"
 #include "rung/core/integer.hpp"
@@ -29,9 +30,10 @@ unsigned* tickets_of(Context& context, std::int64_t count) {
   };
   Tensor& words = context.memo<Memory>().words;
   if (words.ref().data == nullptr) {
-    words = Tensor(DType::i32, Extents{count}, context.device());
+    Tensor zeroed(DType::i32, Extents{count}, context.device());
     launch(context, {.grid = ceil_div(count, std::int64_t{256}), .block = 256}, tickets_zero<Owner>,
-           words.data<unsigned>(), count);
+           zeroed.data<unsigned>(), count);
+    words = std::move(zeroed);
   }
   return words.data<unsigned>();
 }

@@ -321,6 +321,9 @@ __device__ __forceinline__ void store_rows(const TensorMap& map, const View<T, 4
             *reinterpret_cast<const T*>(tile + Tile::place(row + at, column));
       }
     }
+    // The tile's next copies come after these accesses of all lanes.
+    ptx::fence_async_proxy();
+    __syncwarp();
     return;
   }
   ptx::fence_async_proxy();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "rung/ops/conv/shared/test/conv_test.hpp"
 
@@ -81,6 +82,39 @@ TEST_P(ConvBackwardDataOn, PlacesThatNoFilterReachesAreZero) {
       EXPECT_EQ(dx[i] != 0, reached) << name << ' ' << i;
     }
   });
+}
+
+TEST_P(ConvBackwardDataOn, ANaNReachesWhatReadsItAndNoOthers) {
+  for (const int dilation : {1, 2}) {
+    for (const int stride : {1, 2}) {
+      const Layer layer{.images = 1,
+                        .channels = 3,
+                        .height = 11,
+                        .width = 13,
+                        .filters = 5,
+                        .kernel = 3,
+                        .stride = stride,
+                        .dilation = dilation};
+      auto dy = whole_values(layer.y().product(), 9);
+      const auto w = whole_values(layer.w().product(), 10);
+      const std::int64_t columns = layer.y()[3];
+      const std::int64_t row = layer.y()[2] / 2;
+      const std::int64_t column = columns / 2;
+      dy[static_cast<std::size_t>(row * columns + column)] =
+          std::numeric_limits<float>::quiet_NaN();
+      const auto reads = [&](std::int64_t at, std::int64_t of_dy) {
+        const std::int64_t distance = at - of_dy * stride + layer.padding;
+        return distance >= 0 && distance % dilation == 0 && distance / dilation < layer.kernel;
+      };
+      on_every_rung(layer, dy, w, [&](const auto& dx, const std::string& name) {
+        for (std::int64_t i = 0; i < layer.x().product(); ++i) {
+          ASSERT_EQ(std::isnan(dx[static_cast<std::size_t>(i)]),
+                    reads(i / layer.width % layer.height, row) && reads(i % layer.width, column))
+              << name << ' ' << i << ", stride " << stride << ", dilation " << dilation;
+        }
+      });
+    }
+  }
 }
 
 TEST_P(ConvBackwardDataOn, WithoutFiltersItIsZero) {

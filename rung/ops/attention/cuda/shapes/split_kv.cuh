@@ -176,7 +176,7 @@ class RowResult {
         o_ = &p.o_of(b)(row.h, row.i, 0);
       }
       stride_ = p.o.strides[3];
-      maximum *= unit_of<Plain>(p.rule_of(b, g)).score;
+      if (sum != 0) maximum *= unit_of<Plain>(p.rule_of(b, g)).score;
       factor_ = finish_row<Plain>(p, b, row.h, maximum, sum);
       if (leads) p.write_lse(b, row.h, row.i, log_sum(maximum, sum));
       return;
@@ -299,7 +299,7 @@ __global__ void __launch_bounds__(warp_size* combine_warps)
     }
     __syncthreads();
     const Row<T> row(p, b, g, r);
-    maximum *= unit.score;
+    if (sum != 0) maximum *= unit.score;
     const Sum factor = finish_row<false>(p, b, row.h, maximum, sum);
     const View<T, 1> o = p.o_of(b).at(row.h).at(row.i);
     for (int column = static_cast<int>(threadIdx.x); column < width;

@@ -286,7 +286,7 @@ __global__ void __launch_bounds__(block_threads, StreamTile<Width, RowWarps, Pla
         auto key = static_cast<std::uint32_t>(from);
         from = cut.page.take(key);
         // An entry that names no page must not become an address.
-        number = clamped(entry, 0, static_cast<int>(p.k.shape[0]) - 1);
+        number = static_cast<int>(clamped(std::int64_t{entry}, std::int64_t{0}, p.k.shape[0] - 1));
       }
 #pragma unroll
       for (int panel = 0; panel < Stage::panels; ++panel) {
@@ -599,7 +599,7 @@ Support supports(const Attention::Args& args, const Context& context) {
   }
   if (args.width() > 256 || args.value_width() > 256) return unsupported("D and Dv up to 256");
   if (args.has_query_offsets()) return unsupported("query_offsets are given");
-  if (args.keys() > Divisor::max) return unsupported("fewer than 2^31 keys");
+  if (args.keys() > Divisor::max - 256) return unsupported("up to 2^31 - 257 keys");
   if (typical_rows(args) > most_rows) {
     return unsupported("up to 256 rows, queries times heads of q that share a head of k");
   }
@@ -609,7 +609,9 @@ Support supports(const Attention::Args& args, const Context& context) {
   }
   const double rows = static_cast<double>(plan.row_tiles) * plan.tile_rows *
                       static_cast<double>(args.batch()) * static_cast<double>(args.kv_heads());
-  if (plan.tiles > Divisor::max || rows > static_cast<double>(Divisor::max)) {
+  // Windows and packed keys may begin within a tile.
+  if (plan.tiles + args.batch() * args.kv_heads() > Divisor::max ||
+      rows > static_cast<double>(Divisor::max)) {
     return unsupported("fewer than 2^31 rows and tiles of keys");
   }
   for (const auto& operand : {args.k, args.v}) {

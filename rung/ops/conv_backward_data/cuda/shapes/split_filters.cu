@@ -10,8 +10,8 @@
 // Cost     Per thread and filter the loads and multiply-adds of first_layer, and one copy of four
 //          bytes per 32 staged elements; at the end one store and load of each sum. Filters that
 //          are contiguous in dy are loaded eight at a time instead, with a barrier per eight.
-// Limits   Up to 4 channels, one group, images of two dimensions, columns of stride 1, 2 or 4. A
-//          dilation along columns d multiplies the work by d. f32, f16, bf16.
+// Limits   Up to 4 channels, one group, images of two dimensions, columns of stride 1, 2 or 4
+//          without dilation. f32, f16, bf16.
 #include "rung/cpu/split.hpp"  // types: float f16 bf16
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/ops/conv/shared/cuda/layer.hpp"
@@ -588,6 +588,8 @@ Support supports(const ConvBackwardData::Args& args, const Context& context) {
   if (g.channels < 1 || g.channels > 4) return unsupported("1 to 4 channels");
   if (args.dx.empty() || args.dy.empty()) return unsupported("there is nothing to multiply");
   if (columns.stride > 2 && columns.stride != 4) return unsupported("columns of stride 1, 2 or 4");
+  // Weights of 0 between the taps would carry a NaN of dy to pixels that do not read it.
+  if (columns.kernel > 1 && columns.dilation > 1) return unsupported("columns without dilation");
   const bool small = reach_of(rows) < max_extent && rows.stride < max_extent &&
                      reach_of(columns) < max_extent && g.filters < (std::int64_t{1} << 30);
   const SplitTile tile = small ? split_tile(args, context) : SplitTile{};

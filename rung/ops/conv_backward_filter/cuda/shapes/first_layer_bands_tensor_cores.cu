@@ -577,6 +577,7 @@ constexpr int few_band_groups = 4;    // of eight terms per warp
 constexpr int many_band_groups = 10;  // as many as registers hold
 constexpr std::int64_t most_band_terms = 512;
 constexpr std::int64_t most_band_extent = 1 << 12;   // of windows and strides: prevents overflow
+constexpr std::int64_t most_band_width = 1 << 14;    // results: a plane of x has below 2^31 words
 constexpr std::int64_t most_image_bytes = 51 << 10;  // two blocks fit in an SM
 
 int filters_of_block(const ConvGeometry& g) { return g.filters > role_filters ? 64 : 32; }
@@ -693,8 +694,10 @@ Support supports_bands(const ConvBackwardFilter::Args& args, const Context& cont
       return unsupported("windows and strides of up to 4096");
     }
   }
-  if (band_bytes(g, row_bands(args), ResultOrder::columns) >
-      static_cast<std::int64_t>(context.info().shared_per_block)) {
+  if (g.axis[2].out > most_band_width) return unsupported("rows of up to 2^14 results");
+  RowBands tile = row_bands(args);
+  const ResultOrder order = order_of(args, tile);
+  if (band_bytes(g, tile, order) > static_cast<std::int64_t>(context.info().shared_per_block)) {
     return unsupported("the rows of x that a band reads must fit in shared memory");
   }
   return supports_sliced(args, larger(g.filters, std::int64_t{1}));

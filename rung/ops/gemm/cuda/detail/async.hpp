@@ -102,8 +102,9 @@ inline double tile_seconds(const TileShape& tile, double peak, const Gemm::Args&
   constexpr double block_start_steps = 32;  // steps of k that filling and draining a block cost
   const NominalRates rates = nominal_rates(context);
   const double sms = context.info().sms;
+  const Product32 p = with_contiguous_c(product<float, float>(args));
   const std::int64_t tiles =
-      tiles_of(args.m(), tile.rows) * tiles_of(args.n(), tile.columns) * args.batch();
+      tiles_of(p.m(), tile.rows) * tiles_of(p.n(), tile.columns) * args.batch();
   const double turns = turns_of(tiles, context, slices, whole);
   const double most =
       std::ceil(static_cast<double>(slices == 1 ? tiles : whole) / sms) +

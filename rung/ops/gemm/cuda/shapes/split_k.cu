@@ -180,6 +180,7 @@ SplitKPlan plan_split_k(const Gemm::Args& args, const Context& context) {
         plan = split_plan(args, shape, slices, whole);
         const auto bytes = static_cast<double>(plan.partial_elements()) * sizeof(float);
         if (bytes > static_cast<double>(workspace_limit)) continue;
+        if (plan.slices > 1 && plan.blocks() > 0x7fffffff) continue;  // they take one launch
         plan.seconds =
             tile_seconds(shapes[shape], fractions[shape], args, context, plan.slices, plan.whole);
         if (plan.slices > 1) plan.seconds += launch_seconds + 2 * bytes / bandwidth;
