@@ -48,16 +48,10 @@ struct RUNG_API Attention {
 
   /// Checked arguments. options.scale is the factor of the scores, never 0; options.window is
   /// below the number of keys, 0 if it hides none.
-  struct Args : AttentionSizes<Args, Call> {
-    /// Returns the number of keys of a batch element, key_lengths ignored; of all if packed.
-    [[nodiscard]] std::int64_t keys() const {
-      if (!has_pages()) return k.shape[2];
-      return k.shape[0] == 0 ? 0 : options.page_table.shape[1] * k.shape[2];
-    }
+  struct Args : AttentionSizes<Call> {
     /// Returns the maximum number of queries in `rows` adjacent rows; row r of a head of k is query
     /// r / group() of one of its heads of q.
     [[nodiscard]] std::int64_t queries_of(std::int64_t rows) const;
-    [[nodiscard]] bool has_pages() const { return options.page_table.rank() != 0; }
     [[nodiscard]] bool has_sinks() const { return options.sinks.data != nullptr; }
     [[nodiscard]] bool has_e4m3_keys() const { return k.dtype == DType::e4m3; }
     [[nodiscard]] bool has_lse() const { return options.lse.data != nullptr; }

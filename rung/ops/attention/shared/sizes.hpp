@@ -10,9 +10,9 @@
 
 namespace rung {
 
-/// Base of an operator's Args: a Call with q, k, v and the options that both operators have. Args
-/// may hide keys().
-template <class Args, class Call>
+/// Base of an operator's Args: a Call with q, k, v and the options that both operators have; of
+/// attention itself also a page table.
+template <class Call>
 struct AttentionSizes : Call {
   [[nodiscard]] std::int64_t batch() const {
     return has_query_offsets() ? this->options.query_offsets.shape[0] - 1 : this->q.shape[0];
@@ -21,7 +21,13 @@ struct AttentionSizes : Call {
   /// Returns the number of queries of a batch element, keys() that of keys, key_lengths ignored; of
   /// all of them if they are packed.
   [[nodiscard]] std::int64_t queries() const { return this->q.shape[2]; }
-  [[nodiscard]] std::int64_t keys() const { return this->k.shape[2]; }
+  [[nodiscard]] std::int64_t keys() const {
+    const std::int64_t rows = this->k.shape[2];
+    if constexpr (may_have_pages) {
+      if (has_pages()) return this->k.shape[0] == 0 ? 0 : this->options.page_table.shape[1] * rows;
+    }
+    return rows;
+  }
   [[nodiscard]] std::int64_t width() const { return this->q.shape[3]; }  // D
   [[nodiscard]] std::int64_t kv_heads() const { return this->k.shape[1]; }
   [[nodiscard]] std::int64_t value_width() const { return this->v.shape[3]; }  // Dv
@@ -30,6 +36,13 @@ struct AttentionSizes : Call {
   [[nodiscard]] bool has_lengths() const { return this->options.key_lengths.data != nullptr; }
   [[nodiscard]] bool has_query_offsets() const {
     return this->options.query_offsets.data != nullptr;
+  }
+  [[nodiscard]] bool has_pages() const {
+    if constexpr (may_have_pages) {
+      return this->options.page_table.rank() != 0;
+    } else {
+      return false;
+    }
   }
   [[nodiscard]] bool has_key_offsets() const { return this->options.key_offsets.data != nullptr; }
   [[nodiscard]] bool is_packed() const { return has_query_offsets() || has_key_offsets(); }
@@ -45,7 +58,7 @@ struct AttentionSizes : Call {
     return has_query_offsets() ? ceil_div(queries(), larger(batch(), std::int64_t{1})) : queries();
   }
   [[nodiscard]] std::int64_t typical_keys() const {
-    return has_key_offsets() ? ceil_div(all_keys(), larger(batch(), std::int64_t{1})) : all_keys();
+    return has_key_offsets() ? ceil_div(keys(), larger(batch(), std::int64_t{1})) : keys();
   }
   /// Returns the number of visible (query, key) pairs of one head of a batch element of typical
   /// size, key_lengths ignored.
@@ -55,11 +68,11 @@ struct AttentionSizes : Call {
   }
   /// Returns the maximum number of keys that `adjacent` adjacent queries see together.
   [[nodiscard]] std::int64_t most_keys(std::int64_t adjacent) const {
-    return most_visible_keys(adjacent, all_keys(), this->options.window);
+    return most_visible_keys(adjacent, keys(), this->options.window);
   }
 
  private:
-  [[nodiscard]] std::int64_t all_keys() const { return static_cast<const Args&>(*this).keys(); }
+  static constexpr bool may_have_pages = requires(const Call& call) { call.options.page_table; };
 };
 
 }  // namespace rung

@@ -43,6 +43,7 @@ struct E4m3Call {
     const auto head = static_cast<std::size_t>(k_shape[2] * k_shape[3]);
     const auto widened = [&](const std::vector<e4m3>& from, const std::vector<float>& scales) {
       std::vector<T> wide;
+      wide.reserve(from.size());
       for (std::size_t at = 0; at < from.size(); ++at) {
         wide.push_back(static_cast<T>(static_cast<float>(from[at]) * scales[at / head]));
       }
@@ -73,6 +74,7 @@ struct E4m3Call {
     const Attention::Call made = call(converted, options);
     attention(context, made.q, made.k, made.v, made.o, made.options, {pick});
     std::vector<float> results;
+    results.reserve(o.size() + lse.size());
     for (const T value : o) results.push_back(static_cast<float>(value));
     results.insert(results.end(), lse.begin(), lse.end());
     return results;

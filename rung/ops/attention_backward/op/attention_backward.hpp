@@ -47,7 +47,7 @@ struct RUNG_API AttentionBackward {
 
   /// Checked arguments. options.scale is the factor of the scores, never 0; options.window is
   /// below the number of keys, 0 if it hides none.
-  struct Args : AttentionSizes<Args, Call> {
+  struct Args : AttentionSizes<Call> {
     [[nodiscard]] bool has_sink_gradient() const { return options.dsinks.data != nullptr; }
   };
 
