@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions of e4m3 in kernels. All are exact, and need no compute capability of their own: a
-// value moves into the wider type as a number with a smaller exponent, which a product corrects.
+// Conversions of e4m3 in kernels. All are exact. Compute capability 8.9 has instructions for them;
+// elsewhere a value moves into the wider type as a number with a smaller exponent, which a product
+// corrects.
 #pragma once
 
 #include <cstdint>

@@ -41,8 +41,7 @@ struct TileOperand {
 template <int Extent, int Steps, int Threads, TileAccess access>
 class AsyncTile {
   static constexpr int width = access == TileAccess::wide ? 4 : 1;
-  // Whether lanes run along the outer axis, so that all copies of a thread have the same outer
-  // position.
+  // If lanes run along the outer axis, all copies of a thread have the same outer position.
   static constexpr bool outer_lanes =
       access == TileAccess::wide || access == TileAccess::along_outer;
   static constexpr int count = Extent * Steps / width / Threads;

@@ -168,6 +168,23 @@ TEST_P(AttentionE4m3On, AKeyScaleOfZeroMakesScoresEqual) {
   });
 }
 
+// Without a key, only the sink counts, however small the unit of scores is.
+TEST_P(AttentionE4m3On, AKeyScaleOfZeroLeavesASinkWithoutKeys) {
+  std::vector<float> zero = {0};
+  std::vector<float> sinks = {-200, -200};
+  std::vector<std::int32_t> lengths = {0};
+  for_query_types([&]<class T>() {
+    E4m3Call<T> call({1, 2, 3, 64}, {1, 1, 70, 64});
+    const AttentionOptions options{.key_lengths = tensor(lengths, {1}),
+                                   .sinks = tensor(sinks, {2}),
+                                   .k_scales = tensor(zero, {1, 1})};
+    for (const auto pick : call.picks(context, options)) {
+      call.run(context, pick, false, options);
+      for (const float lse : call.lse) EXPECT_NEAR(lse, -200, 1e-3) << pick;
+    }
+  });
+}
+
 TEST_P(AttentionE4m3On, OneScaleServesAllHeads) {
   std::vector<float> one = {0.375F};
   std::vector<float> each(4, 0.375F);

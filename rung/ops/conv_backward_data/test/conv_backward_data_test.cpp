@@ -158,45 +158,40 @@ void every_rung_gives_the_same(const ConvBackwardData::Call& call, std::vector<T
   }
 }
 
+void every_rung_gives_the_same(const Layer& layer) {
+  const auto dy = whole_values(layer.y().product(), 9);
+  const auto w = whole_values(layer.w().product(), 10);
+  std::vector<float> dx(static_cast<std::size_t>(layer.x().product()));
+  every_rung_gives_the_same<float>({.dy = ConstTensorRef(dy.data(), layer.y()),
+                                    .w = ConstTensorRef(w.data(), layer.w()),
+                                    .dx = TensorRef(dx.data(), layer.x()),
+                                    .options = layer.options<ConvBackwardDataOptions>()},
+                                   dx);
+}
+
 // Few tiles of many terms: blocks split the terms, also of phases.
 TEST(ConvBackwardDataSimt, BlocksShareTheTermsOfSmallLayers) {
   for (const int stride : {1, 2, 3}) {
-    const Layer layer{.images = 1,
-                      .channels = 5,
-                      .height = 9,
-                      .width = 7,
-                      .filters = 133,
-                      .stride = stride,
-                      .padding = 1};
-    const auto dy = whole_values(layer.y().product(), 9);
-    const auto w = whole_values(layer.w().product(), 10);
-    std::vector<float> dx(static_cast<std::size_t>(layer.x().product()));
-    every_rung_gives_the_same<float>({.dy = ConstTensorRef(dy.data(), layer.y()),
-                                      .w = ConstTensorRef(w.data(), layer.w()),
-                                      .dx = TensorRef(dx.data(), layer.x()),
-                                      .options = layer.options<ConvBackwardDataOptions>()},
-                                     dx);
+    every_rung_gives_the_same({.images = 1,
+                               .channels = 5,
+                               .height = 9,
+                               .width = 7,
+                               .filters = 133,
+                               .stride = stride,
+                               .padding = 1});
   }
 }
 
-// More tiles than SMs: teams of whole warps, where smaller layers have teams of half a warp.
+// With more tiles than SMs, teams are whole warps; smaller layers have teams of half a warp.
 TEST(ConvBackwardDataSimt, TeamsShareTheFiltersOfManyTiles) {
   for (const int stride : {1, 2, 4}) {
-    const Layer layer{.images = 133,
-                      .channels = 2,
-                      .height = 5,
-                      .width = 6,
-                      .filters = 11,
-                      .stride = stride,
-                      .padding = 1};
-    const auto dy = whole_values(layer.y().product(), 13);
-    const auto w = whole_values(layer.w().product(), 14);
-    std::vector<float> dx(static_cast<std::size_t>(layer.x().product()));
-    every_rung_gives_the_same<float>({.dy = ConstTensorRef(dy.data(), layer.y()),
-                                      .w = ConstTensorRef(w.data(), layer.w()),
-                                      .dx = TensorRef(dx.data(), layer.x()),
-                                      .options = layer.options<ConvBackwardDataOptions>()},
-                                     dx);
+    every_rung_gives_the_same({.images = 133,
+                               .channels = 2,
+                               .height = 5,
+                               .width = 6,
+                               .filters = 11,
+                               .stride = stride,
+                               .padding = 1});
   }
 }
 

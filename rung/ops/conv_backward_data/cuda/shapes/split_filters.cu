@@ -35,8 +35,8 @@ constexpr std::int64_t instructions_per_copy = 5;    // offset, test, address, s
 /// Tile of dx that a block computes, and its staged part of dy.
 ///
 /// Row h of dx is row u = h + padding of the padded image; row o of dy contributes, by tap t, to
-/// row u = stride o + dilation t. Columns likewise, but `shift` empty slots in front of a row's
-/// taps align the thread's first column with a cell: slot = dilation tap + shift.
+/// row u = stride o + dilation t. Columns likewise, without dilation, but `shift` empty slots in
+/// front of a row's taps align the thread's first column with a cell: slot = tap + shift.
 struct SplitTile {
   int across, down;            // active lanes of a team
   int across_step, down_step;  // between the lanes of neighbors; one of them is 1
@@ -95,12 +95,9 @@ __device__ __forceinline__ void find_offsets(const View<const T, 5>& dy, const V
       const int window = (i - positions) / per_window % tile.windows;
       const int c = in_window % Channels;
       const int slot = window * Taps * Stride + in_window / Channels - tile.shift;
-      const int dilation = static_cast<int>(g.axis[2].dilation);
       const bool exists = in_window < Taps * Stride * Channels && c < g.channels && slot >= 0 &&
-                          slot <= reach_of(g.axis[2]) && slot % dilation == 0;
-      if (exists) {
-        offset = c * w.strides[1] + line * w.strides[3] + slot / dilation * w.strides[4];
-      }
+                          slot < g.axis[2].kernel;
+      if (exists) offset = c * w.strides[1] + line * w.strides[3] + slot * w.strides[4];
     }
     offsets[i] = static_cast<int>(offset);
   }

@@ -6,7 +6,7 @@
 // Changes  against simt_top: a load and a store per element instead of a 4-byte cp.async, with
 //          which 4095 x 4097 x 4099 runs at 40 TFLOP/s on an H200; 4096 cubed, with 16-byte copies,
 //          at 51. Two tiles in shared memory instead of four or five.
-// Cost     12 or 24 registers per thread for the tile on its way.
+// Cost     12 or 24 registers per thread for the tile that is being loaded.
 // Limits   two blocks of 64 x 128 per SM, where simt_top has three.
 // Source   MAGMA's and CUTLASS's SIMT kernels before cp.async.
 #include <array>
