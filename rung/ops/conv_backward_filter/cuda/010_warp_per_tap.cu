@@ -59,12 +59,21 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
   });
 }
 
-/// Returns the work of a layer. A lane processes its results in sequence, however few taps exist.
+/// Returns the work of a layer. A lane processes its results in sequence, however few taps exist,
+/// and waits for its loads; a warp's loads are as many sectors as its pixels lie in.
 Work work(const ConvBackwardFilter::Args& args, const Context&) {
-  return {
-      .blocks = smaller(ceil_div(args.dw.size(), threads / warp_size), max_blocks),
-      .resident = 8,
-      .steps = ceil_div(args.geometry.images * args.geometry.results(), std::int64_t{warp_size})};
+  const std::int64_t trips =
+      ceil_div(args.geometry.images * args.geometry.results(), std::int64_t{warp_size});
+  const auto bytes = static_cast<std::int64_t>(size_of(args.dw.dtype));
+  const auto sectors = [&](std::int64_t apart) {
+    return clamped<std::int64_t>(apart * bytes, bytes, 32);
+  };
+  return {.blocks = smaller(ceil_div(args.dw.size(), threads / warp_size), max_blocks),
+          .resident = 16,
+          .rounds = trips,
+          .steps = trips * (32 + sectors(args.dy.strides[4]) +
+                            sectors(args.x.strides[4] * args.geometry.axis[2].stride)),
+          .path = args.dw.dtype == DType::f64 ? "f64" : ""};
 }
 
 const Rung<ConvBackwardFilter> self{

@@ -5,10 +5,8 @@
 //          several rows of y. A warp has a role, taps of one channel (all nine for 8 filters, or a
 //          row of five or seven for 16), and sums them in registers over all tiles; its lanes take
 //          runs of four adjacent pixels, numbered through all rows of the tile.
-// Changes  Against first_layer: tiles of several rows, so that a row of x is staged once for
-//          several rows of y, and lanes are not idle at the end of each row; twice as many filters
-//          per block; copies of whole lines without a test per element; a run that ends beyond the
-//          row does not split its warp.
+// Changes  Against taps_in_registers: a block computes many filters and every channel, so that dy
+//          and x are staged in shared memory once for all of them, by asynchronous copies.
 // Cost     With 3 x 3 taps, a lane issues eight wide loads of dy and six of x (nine with stride 2)
 //          for 288 multiply-adds. With stride 2, shared memory holds the even columns of x, then
 //          the odd ones.
@@ -400,7 +398,7 @@ void run_runs(const ConvBackwardFilter::Args& args, Context& context) {
 }
 
 const Rung<ConvBackwardFilter> self{{.name = "first_layer_bands",
-                                     .after = "first_layer",
+                                     .after = "taps_in_registers",
                                      .backend = device_backend,
                                      .supports = supports_runs,
                                      .work = work_of_runs,

@@ -7,10 +7,9 @@
 //          words of two elements of one column, so that a lane gathers any tap at any stride as one
 //          word. Two rows of dy are copied to shared memory two stages ahead and paired in
 //          registers, once for all terms.
-// Changes  Against first_layer_tensor_cores: x is staged without copies per shift and residue; dy
-//          is copied asynchronously, 16 bytes at a time at any alignment of its rows, instead of
-//          one piece ahead, by elements if rows are odd; the warps of a block add their sums, which
-//          leaves a slice per block.
+// Changes  Against first_layer_bands: tensor cores multiply. dy is copied 16 bytes at a time at any
+//          alignment of its rows; the warps of a block add their sums, which leaves a slice per
+//          block.
 // Cost     For 16 columns of two rows, 32 filters and 80 terms, a lane loads 40 words of x and 16
 //          (24 if rows are not aligned) of dy from shared memory for 40 mma. dy is read once, x 1.1
 //          to 2.5 times. Filters are padded to 32, terms to 32 or 80.
@@ -769,7 +768,7 @@ void run_bands(const ConvBackwardFilter::Args& args, Context& context) {
 }
 
 const Rung<ConvBackwardFilter> self{{.name = "first_layer_bands_tensor_cores",
-                                     .after = "first_layer_tensor_cores",
+                                     .after = "first_layer_bands",
                                      .backend = device_backend,
                                      .supports = supports_bands,
                                      .work = work_of_bands,
