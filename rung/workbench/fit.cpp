@@ -373,13 +373,20 @@ OperatorFit fit_operator(const AnyOperator& op, const SurveyedRows& surveys,
     all.push_back(&one);
     for (const Candidate& candidate : one.candidates) {
       if (!candidate.is_timed) continue;
-      errors[candidate.kernel].push_back(
-          std::abs(std::log(predicted(fit.kernels)(candidate) / candidate.sample.seconds)));
+      const double seconds = predicted(fit.kernels)(candidate);
+      errors[candidate.kernel].push_back(std::abs(std::log(seconds / candidate.sample.seconds)));
+      fit.timings[candidate.kernel].push_back(
+          {one.problem, candidate.path, seconds, candidate.sample.seconds});
     }
   }
   for (auto& [kernel, own] : errors) {
     fit.samples[kernel] = static_cast<int>(own.size());
     fit.errors[kernel] = bench::quantile(own, 0.5);
+  }
+  for (auto& [kernel, own] : fit.timings) {
+    std::ranges::stable_sort(own, std::greater<>(), [](const PredictedTiming& one) {
+      return std::abs(std::log(one.predicted / one.measured));
+    });
   }
   judge(fit.fitted, all, predicted(fit.kernels));
   judge(fit.before, all, [](const Candidate& one) { return one.estimate; });
@@ -448,6 +455,18 @@ std::string fit_text(const OperatorFit& fit, std::size_t shown) {
                      line("chosen by these rates", fit.fitted), line("on others", judged),
                      line("chosen until now", fit.before), wrong.empty() ? "" : "\n",
                      wrong.empty() ? "" : wrong.text());
+}
+
+std::string timings_text(const OperatorFit& fit, const std::string& kernel, std::size_t shown) {
+  Table table(
+      {{"problem", false, Table::Fit::cut}, {"path"}, {"predicted", true}, {"measured", true}});
+  const auto timings = fit.timings.find(kernel);
+  if (timings == fit.timings.end()) return "";
+  for (const PredictedTiming& one : timings->second) {
+    if (shown-- == 0) break;
+    table.add({one.problem, one.path, format_seconds(one.predicted), format_seconds(one.measured)});
+  }
+  return table.text();
 }
 
 }  // namespace rung::workbench

@@ -42,6 +42,12 @@ struct ChoiceQuality {
   std::vector<WrongChoice> wrong;  // worst first
 };
 
+/// A timing of one kernel, and what the fitted rates predict.
+struct PredictedTiming {
+  std::string problem, path;
+  double predicted = 0, measured = 0;  // seconds
+};
+
 /// Rates of an operator's kernels, and their accuracy.
 struct OperatorFit {
   std::string op;
@@ -51,6 +57,8 @@ struct OperatorFit {
   /// Typical prediction error per kernel: the median of |log(predicted / measured)|.
   std::map<std::string, double> errors;
   std::map<std::string, int> samples;
+  /// Timings per kernel, those with the largest error first.
+  std::map<std::string, std::vector<PredictedTiming>> timings;
   ChoiceQuality fitted;    // on the problems of the fit
   ChoiceQuality held_out;  // on problems left out of the fit
   ChoiceQuality before;    // by this library's current rates
@@ -69,5 +77,7 @@ OperatorFit fit_operator(const AnyOperator& op, const SurveyedRows& surveys,
 std::string rates_json(const OperatorFit& fit, const SurveyResults& survey);
 /// Returns the fit as text, with at most `shown` wrong choices.
 std::string fit_text(const OperatorFit& fit, std::size_t shown);
+/// Returns at most `shown` timings of one kernel as text, those with the largest error first.
+std::string timings_text(const OperatorFit& fit, const std::string& kernel, std::size_t shown);
 
 }  // namespace rung::workbench

@@ -2,9 +2,11 @@
 // rung rates: prints the measured rates by which the library chooses kernels here, and how well
 // they fit; fits new rates.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,7 @@ struct Options {
   std::string backend;
   std::vector<std::string> from, judge;
   std::string fit;
+  std::string kernel;
   int worst = 10;
 };
 
@@ -115,7 +118,17 @@ int fit_surveys(const Options& options) {
     }
     write_text_file(options.fit, rates_json(fit, survey));
   }
-  fmt::print("{}", fit_text(fit, static_cast<std::size_t>(options.worst)));
+  const auto shown = static_cast<std::size_t>(options.worst);
+  if (options.kernel.empty()) {
+    fmt::print("{}", fit_text(fit, shown));
+    return exit_good;
+  }
+  if (!fit.timings.contains(options.kernel)) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--kernel {}: not timed in these surveys; accepted: {}", options.kernel,
+                            fmt::join(std::views::keys(fit.timings), ", ")));
+  }
+  fmt::print("{}", timings_text(fit, options.kernel, shown));
   return exit_good;
 }
 
@@ -149,6 +162,10 @@ CommandSpec::Action setup(Parser app) {
       .type_name("FILE");
   app.add_option("--worst", options->worst, "with --from: so many of the wrong choices; default 10")
       .between(0, 1000);
+  app.add_option("--kernel", options->kernel,
+                 "with --from: in place of wrong choices, the timings of this kernel that the "
+                 "fitted rates predict worst: what they have in common is a missing fact")
+      .type_name("NAME");
   app.add_option("--fit", options->fit, "with --from: write them here").type_name("FILE");
   app.purpose(
       "Shows by which measured rates the library chooses among its kernels on this machine, how "

@@ -13,7 +13,8 @@ source, rung = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 page = (source / "docs" / "choice.md").read_text(encoding="utf-8")
 survey = re.search(r"```sh\n(.*?)```", page, re.DOTALL).group(1).strip()
 choice = re.search(r"`(rung explain .*?)`", page).group(1)
-judge = re.search(r"`(rung rates softmax --from.*?)`", page).group(1)
+kernel = re.search(r"`(rung rates softmax --from \S+ --kernel (\S+))`", page)
+judge = re.search(r"`(rung rates softmax --from \S+ --judge.*?)`", page).group(1)
 
 
 def run(command, **variables):
@@ -41,6 +42,11 @@ with tempfile.TemporaryDirectory() as folder:
         assert all(rate >= 0 for one in paths.values() for rate in one.values())
     run(small.replace("softmax.json --fit", "other.json --seed 2 --fit"))
     assert "on others" in run(judge)
+    worst = run(kernel.group(1)).splitlines()
+    assert worst[0].split() == ["problem", "path", "predicted", "measured"] and len(worst) > 5, worst
+    unknown = subprocess.run([rung, *kernel.group(1).replace(kernel.group(2), "nothing").split()[1:]], cwd=folder,
+                             capture_output=True, text=True, check=False, env=environment)
+    assert unknown.returncode != 0 and kernel.group(2) in unknown.stderr, unknown
     assert "chosen" in run(choice)
     assert "softmax" in run("rung rates --backend cpu")
 
