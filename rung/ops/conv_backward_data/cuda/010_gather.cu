@@ -70,8 +70,8 @@ Work work(const ConvBackwardData::Args& args, const Context&) {
   const bool divides = g.axis[0].stride > 1 || g.axis[1].stride > 1 || g.axis[2].stride > 1;
   Work work = block_facts(
       smaller(ceil_div(args.dx.size(), threads), max_blocks),
-      conv_layer::terms_in_a_row(args) + (divides ? 8.0 : 4.0) * static_cast<double>(g.taps()));
-  work.path = args.dx.dtype == DType::f64 ? "f64" : divides ? "strided" : "";
+      conv_layer::terms_in_a_row(args) + (divides ? 12.0 : 8.0) * static_cast<double>(g.taps()));
+  work.path = args.dx.dtype == DType::f64 ? "f64" : divides ? "strided" : size_of(args.dx.dtype) == 2 ? "16-bit" : "";
   return work;
 }
 

@@ -60,7 +60,7 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
 }
 
 /// Returns the work of a layer. A lane processes its results in sequence, however few taps exist,
-/// and waits for its loads; a warp's loads are as many sectors as its pixels lie in.
+/// and waits for its loads. A warp's load has more sectors if its pixels are farther apart.
 Work work(const ConvBackwardFilter::Args& args, const Context&) {
   const std::int64_t trips =
       ceil_div(args.geometry.images * args.geometry.results(), std::int64_t{warp_size});
