@@ -71,7 +71,10 @@ Work work(const ConvBackwardData::Args& args, const Context&) {
   Work work = block_facts(
       smaller(ceil_div(args.dx.size(), threads), max_blocks),
       conv_layer::terms_in_a_row(args) + (divides ? 12.0 : 8.0) * static_cast<double>(g.taps()));
-  work.path = args.dx.dtype == DType::f64 ? "f64" : divides ? "strided" : size_of(args.dx.dtype) == 2 ? "16-bit" : "";
+  work.path = args.dx.dtype == DType::f64   ? "f64"
+              : divides                     ? "strided"
+              : size_of(args.dx.dtype) == 2 ? "16-bit"
+                                            : "";
   return work;
 }
 
