@@ -35,6 +35,13 @@ inline Work block_work(Amount blocks, int threads, Amount trips, std::string_vie
           .path = path};
 }
 
+/// Returns the number of 128-byte lines that a warp loads from if its lanes' elements are `apart`
+/// bytes apart.
+inline std::int64_t lines_of_load(std::int64_t apart) {
+  constexpr std::int64_t lanes = 32, line = 128;
+  return clamped<std::int64_t>((apart < 0 ? -apart : apart) * lanes / line, 1, lanes);
+}
+
 /// Returns `work` with the resident blocks per SM limited to `fitting`, the number of blocks that
 /// fit in shared memory, but at least 1.
 inline Work in_shared(double fitting, Work work) {

@@ -134,6 +134,10 @@ int fit_surveys(const Options& options) {
 
 int run(const Options& options) {
   if (!options.from.empty()) return fit_surveys(options);
+  if (!options.kernel.empty() || !options.judge.empty() || !options.fit.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                "--kernel, --judge and --fit: need --from, the surveys to fit rates to");
+  }
   const Context context = Context::on(!options.backend.empty()   ? parse_backend(options.backend)
                                       : available(Backend::cuda) ? Backend::cuda
                                                                  : Backend::cpu);

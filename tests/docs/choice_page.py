@@ -47,6 +47,9 @@ with tempfile.TemporaryDirectory() as folder:
     unknown = subprocess.run([rung, *kernel.group(1).replace(kernel.group(2), "nothing").split()[1:]], cwd=folder,
                              capture_output=True, text=True, check=False, env=environment)
     assert unknown.returncode != 0 and kernel.group(2) in unknown.stderr, unknown
+    alone = subprocess.run([rung, "rates", "softmax", "--kernel", kernel.group(2)], capture_output=True, text=True,
+                           check=False, env=environment)
+    assert alone.returncode != 0 and "--from" in alone.stderr, alone
     assert "chosen" in run(choice)
     assert "softmax" in run("rung rates --backend cpu")
 

@@ -68,8 +68,12 @@ void run(const Conv::Args& args, Context& context) {
 }
 
 Work work(const Conv::Args& args, const Context&) {
-  const LaunchExtent grid = grid_of(args.geometry);
-  return block_facts(grid, ceil_div(args.geometry.images, grid.z) * args.terms());
+  const ConvGeometry& g = args.geometry;
+  const LaunchExtent grid = grid_of(g);
+  const std::int64_t pixel = args.x.strides[4] * g.axis[2].stride;
+  const std::int64_t images = ceil_div(g.images, grid.z);
+  return term_facts(grid, images * args.terms(), images * args.terms() / g.axis[2].kernel,
+                    pixel * std::int64_t{sizeof(float)});
 }
 
 const Rung<Conv> self{{.name = "naive",

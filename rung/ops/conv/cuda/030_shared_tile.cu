@@ -107,7 +107,7 @@ Work work(const Conv::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
   const LaunchExtent grid = grid_of(g);
   const std::int64_t loads = ceil_div(staged(g.axis[1]), tile) * ceil_div(staged(g.axis[2]), tile);
-  return block_facts(grid, ceil_div(g.images, grid.z) * g.channels * (4 * loads + g.taps()));
+  return block_facts(grid, ceil_div(g.images, grid.z) * g.channels * (16 * loads + g.taps()));
 }
 
 const Rung<Conv> self{{.name = "shared_tile",

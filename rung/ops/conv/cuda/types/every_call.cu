@@ -60,8 +60,14 @@ void run(const Conv::Args& args, Context& context) {
 }
 
 Work work(const Conv::Args& args, const Context&) {
-  return block_facts(smaller(ceil_div(args.y.size(), threads), max_blocks),
-                     args.terms() + args.geometry.taps());
+  const ConvGeometry& g = args.geometry;
+  const bool pixels = args.y.strides[1] != 1;  // adjacent lanes compute pixels, or filters
+  const std::int64_t apart =
+      pixels ? args.x.strides[4] * g.axis[2].stride : std::int64_t{args.w.strides[0]};
+  return term_facts(smaller(ceil_div(args.y.size(), threads), max_blocks),
+                    args.terms() + 4 * g.taps(),
+                    pixels ? args.terms() / g.axis[2].kernel : g.taps(),
+                    apart * static_cast<std::int64_t>(size_of(args.x.dtype)));
 }
 
 const Rung<Conv> self{
