@@ -47,10 +47,10 @@ inline Work block_facts(const LaunchExtent& grid, Amount loads) {
   return {.blocks = grid.x * grid.y * grid.z, .resident = 8, .rounds = loads};
 }
 
-/// Returns the work of blocks whose threads each add `terms` terms in sequence, of which `rows` read
-/// the first element of a row, from L2; the others find their line in L1, in a quarter of the time.
-/// The elements that adjacent lanes load are `apart` bytes apart. A load takes a cycle per line,
-/// the other instructions of a term some eight.
+/// Returns the work of blocks whose threads each add `terms` terms in sequence. Of these, `rows`
+/// read the first element of a row, from L2; the others find their line in L1, in a quarter of the
+/// time. The elements that adjacent lanes load are `apart` bytes apart. A load takes a cycle per
+/// line, the other instructions of a term some eight.
 inline Work term_facts(const LaunchExtent& grid, Amount terms, Amount rows, std::int64_t apart) {
   Work work = block_facts(grid, terms + 3 * rows);
   work.steps = terms * static_cast<double>(8 + lines_of_load(apart));
