@@ -91,6 +91,9 @@ std::vector<Problem> Softmax::check_problems(Backend backend) {
       "f16 70x106,log,masked",      //
       "bf16 20x650",                //
       "bf16 40x272",                // short rows of whole packs
+      "bf16 37x125",                // whole packs and single elements, by 4, 8 and 16 lanes
+      "f16 19x299,log,special",     //
+      "bf16 9x511,masked",          //
       "bf16 6x90,masked,out=f32",   //
   });
   if (backend == Backend::simt) {

@@ -73,6 +73,10 @@ std::vector<Problem> SoftmaxBackward::check_problems(Backend backend) {
       "bf16 32x40,axis=0",          //
       "f16 6x75",                   //
       "bf16 21x40,axis=0",          //
+      "bf16 37x131",                // whole packs and single elements, by 4, 8 and 16 lanes
+      "f16 19x299,log",             //
+      "bf16 9x511,in_place",        //
+      "f16 35x272",                 // whole packs
       "f32 5x75,out=bf16",          //
       "f32 5x75,log,out=f16",       //
   });
