@@ -35,9 +35,12 @@ struct RowChunks {
   /// Returns the number of blocks of the grid.
   [[nodiscard]] std::int64_t blocks() const { return ceil_div(rows, std::int64_t{group}); }
   /// Returns the shared memory of a group in bytes, with the 16 bytes that behind_as() needs.
+  [[nodiscard]] RUNG_HD constexpr int bytes(std::size_t element) const {
+    return round_up(group * length * static_cast<int>(element), 16) + 16;
+  }
   template <class T>
   [[nodiscard]] RUNG_HD constexpr int bytes() const {
-    return round_up(group * length * static_cast<int>(sizeof(T)), 16) + 16;
+    return bytes(sizeof(T));
   }
 };
 

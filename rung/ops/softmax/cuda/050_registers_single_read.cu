@@ -156,6 +156,13 @@ RowBlock block_of(const Softmax::Args& args, bool regular) {
   return block;
 }
 
+/// Returns whether the kernel for RowKind::shifted runs: its edges are single elements, where
+/// ragged rows have partial packs.
+template <class T, class Y>
+bool runs_shifted(const Softmax::Args& args, const RowBlock& block) {
+  return !is_regular<T, Y>(args) && block.threads >= warp_size && is_shifted<T, Y>(args);
+}
+
 /// Launches the kernel for full rows (f32, f16 or bf16, two warps or more) and returns true;
 /// returns false for other rows. 16-bit rows of at least half a block's threads stay packed, so
 /// that two blocks fit per SM.
@@ -203,7 +210,7 @@ void launch_row_kernel(const Softmax::Args& args, Context& context) {
     });
     return;
   }
-  const bool shifted = block.threads >= warp_size && is_shifted<T, Y>(args);
+  const bool shifted = runs_shifted<T, Y>(args, block);
   launch_rows(context, args.rows, block,
               regular   ? softmax_registers_single_read<P, kept, RowKind::regular>
               : shifted ? softmax_registers_single_read<P, kept, RowKind::shifted>
@@ -213,9 +220,13 @@ void launch_row_kernel(const Softmax::Args& args, Context& context) {
 
 Work work(const Softmax::Args& args, const Context&) {
   RowBlock block;
-  with_types(args, [&]<class T, class Y>() { block = block_of<T>(args, is_regular<T, Y>(args)); });
-  return row_work(args.count(), block, 1, pack_path(args.length(), args.x.dtype, block.threads),
-                  64);
+  bool shifted = false;
+  with_types(args, [&]<class T, class Y>() {
+    block = block_of<T>(args, is_regular<T, Y>(args));
+    shifted = runs_shifted<T, Y>(args, block);
+  });
+  return row_work(args.count(), block, 1,
+                  shifted ? "shifted" : pack_path(args.length(), args.x.dtype, block.threads), 64);
 }
 
 void run(const Softmax::Args& args, Context& context) {

@@ -76,11 +76,22 @@ RowBlock block_of(const SoftmaxBackward::Args& args, bool regular) {
   return block;
 }
 
+/// Returns whether the kernel for RowKind::shifted runs: its edges are single elements, where
+/// ragged rows have partial packs.
+template <class T, class Y>
+bool runs_shifted(const SoftmaxBackward::Args& args, const RowBlock& block) {
+  return !is_regular<T, Y>(args) && block.threads > warp_size && is_shifted<T, Y>(args);
+}
+
 Work work(const SoftmaxBackward::Args& args, const Context&) {
   RowBlock block;
-  with_types(args, [&]<class T, class Y>() { block = block_of<T>(args, is_regular<T, Y>(args)); });
-  return row_work(args.count(), block, 1, pack_path(args.length(), args.y.dtype, block.threads),
-                  64);
+  bool shifted = false;
+  with_types(args, [&]<class T, class Y>() {
+    block = block_of<T>(args, is_regular<T, Y>(args));
+    shifted = runs_shifted<T, Y>(args, block);
+  });
+  return row_work(args.count(), block, 1,
+                  shifted ? "shifted" : pack_path(args.length(), args.y.dtype, block.threads), 64);
 }
 
 void run(const SoftmaxBackward::Args& args, Context& context) {
@@ -97,7 +108,7 @@ void run(const SoftmaxBackward::Args& args, Context& context) {
       });
       return;
     }
-    const bool shifted = block.threads > warp_size && is_shifted<T, Y>(args);
+    const bool shifted = runs_shifted<T, Y>(args, block);
     launch_rows(
         context, args.rows, block,
         regular   ? softmax_backward_registers<P, packs_by_block, max_threads, RowKind::regular>

@@ -94,8 +94,8 @@ Support supports(const Softmax::Args& args, const Context&) {
 
 /// Returns the number of elements of a unit: 2 if words of 16-bit elements divide every row.
 int width_of(const Softmax::Args& args) {
-  const auto address = reinterpret_cast<std::uintptr_t>(args.x.data) |
-                       reinterpret_cast<std::uintptr_t>(args.y.data);
+  const auto address =
+      reinterpret_cast<std::uintptr_t>(args.x.data) | reinterpret_cast<std::uintptr_t>(args.y.data);
   return size_of(args.x.dtype) == 2 && args.length() % 2 == 0 && address % 4 == 0 ? 2 : 1;
 }
 
@@ -106,8 +106,11 @@ RowChunks chunks_of(const Softmax::Args& args, const Context& context) {
 }
 
 Work work(const Softmax::Args& args, const Context& context) {
-  return row_chunk_work(chunks_of(args, context),
-                        width_of(args) == 2 ? "pairs" : type_path(args.x.dtype));
+  const RowChunks chunks = chunks_of(args, context);
+  const int width = width_of(args);
+  const double bytes = chunks.bytes(width * size_of(args.x.dtype));
+  return in_shared(context.info().shared_per_sm / bytes,
+                   row_chunk_work(chunks, width == 2 ? "pairs" : type_path(args.x.dtype)));
 }
 
 template <int kept, int width, class T>

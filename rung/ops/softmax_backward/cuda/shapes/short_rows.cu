@@ -71,7 +71,10 @@ RowChunks chunks_of(const SoftmaxBackward::Args& args, const Context& context) {
 }
 
 Work work(const SoftmaxBackward::Args& args, const Context& context) {
-  return row_chunk_work(chunks_of(args, context), type_path(args.y.dtype));
+  const RowChunks chunks = chunks_of(args, context);
+  const double bytes = 2 * chunks.bytes(size_of(args.y.dtype));
+  return in_shared(context.info().shared_per_sm / bytes,
+                   row_chunk_work(chunks, type_path(args.y.dtype)));
 }
 
 void run(const SoftmaxBackward::Args& args, Context& context) {
