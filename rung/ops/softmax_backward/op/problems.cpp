@@ -54,6 +54,7 @@ std::vector<Problem> SoftmaxBackward::check_problems(Backend backend) {
       "f32 3x5x67,scale=0.125",     // a multiple of no vector width
       "f32 130x9",                  // more rows than a block holds
       "bf16 900x5",                 // many more rows than a block holds
+      "f16 1001x2,log",             // rows within a pack
       "f16 33x515,log",             // rows at unaligned addresses
       "f32 5x300,scale=0.5",        //
       "f32 6x45,log",               //
