@@ -235,12 +235,15 @@ bool are_cut(const Rows<N>& rows, const void* first) {
 }
 
 /// Returns the work of a kernel of SubwarpRow: one round, in which a thread processes all its
-/// packs.
-template <int N>
-Work subwarp_work(const Rows<N>& rows, const void* first, int registers) {
+/// packs. `first` is the first row of tensor 0; resident(packs, cut) returns the number of blocks
+/// per SM.
+template <int N, class F>
+Work subwarp_work(const Rows<N>& rows, const void* first, F&& resident) {
   const SubwarpShape shape = subwarp_shapes[subwarp_shape_of(rows.length)];
-  Work work = block_work(subwarp_blocks(rows.count(), shape.lanes), subwarp_threads, 1,
-                         are_cut(rows, first) ? "cut" : "", registers);
+  const bool cut = are_cut(rows, first);
+  Work work =
+      block_work(subwarp_blocks(rows.count(), shape.lanes), subwarp_threads, 1, cut ? "cut" : "");
+  work.resident = resident(shape.packs, cut);
   work.steps = subwarp_threads * shape.packs;
   return work;
 }

@@ -7,7 +7,7 @@
 // Changes  against registers_single_read: half of the exponentials, which the special-function
 //          units limit to 16 per cycle and SM: they are relative to the maximum of the row, which
 //          is reduced first, and stay in registers. Cut rows have no partial packs.
-// Cost     1 load and 1 store per element, 7 instructions per element, and some 100 per lane;
+// Cost     1 load and 1 store per element, 7 instructions per element and some 120 per lane;
 //          2 log2(lanes) shuffles per row.
 // Limits   f16 and bf16, results of the type of x; rows at one distance, which begin at the same
 //          element of 16 bytes in x and y. Lanes without a pack compute as the others.
@@ -87,7 +87,8 @@ Support supports(const Softmax::Args& args, const Context&) {
 }
 
 Work work(const Softmax::Args& args, const Context&) {
-  return subwarp_work(args.rows, args.x.data, 48);
+  return subwarp_work(args.rows, args.x.data,
+                      [](int packs, bool) { return resident_blocks_of(packs); });
 }
 
 void run(const Softmax::Args& args, Context& context) {

@@ -6,7 +6,7 @@
 //          at any alignment. A warp processes up to eight rows.
 // Changes  against short_rows: no staging in shared memory and no barrier; two or three shuffles
 //          per row instead of up to five; 16-byte accesses by the lanes that use the elements.
-// Cost     1 load each of y and dy and 1 store per element; 9 instructions per element and some 100
+// Cost     1 load each of y and dy and 1 store per element; 9 instructions per element and some 120
 //          per lane. The elements stay packed between the sum and the results.
 // Limits   f16 and bf16, dx of the type of y; rows at one distance, which begin at the same element
 //          of 16 bytes in all tensors. Lanes without a pack compute as the others.
@@ -69,7 +69,7 @@ Support supports(const SoftmaxBackward::Args& args, const Context&) {
 }
 
 Work work(const SoftmaxBackward::Args& args, const Context&) {
-  return subwarp_work(args.rows, args.y.data, 64);
+  return subwarp_work(args.rows, args.y.data, resident_blocks_of);
 }
 
 void run(const SoftmaxBackward::Args& args, Context& context) {
