@@ -271,11 +271,10 @@ inline RingPlan plan_of(const NormBackward::Args& args, const NormGradientArgume
   plan.shared_bytes = fixed + larger(plan.stages * team_bytes, 2 * n * sizeof(W) * plan.teams);
   return plan;
 }
-constexpr std::int64_t rows_a_chunk = 8;
-
 template <class T, RowKind kind, int max_threads = ring_threads>
 __global__ void __launch_bounds__(max_threads, 1)
     norm_backward_ring(NormGradientArguments<T> call, int stages) {
+  start_dependent();
   using W = Accumulator<T>;
   constexpr int width = vector_width<T>;
   constexpr int packs = kept_packs<T>;
@@ -442,6 +441,8 @@ __global__ void __launch_bounds__(max_threads, 1)
   if (call.sums != nullptr) add_up(mine, ring, dgamma, dbeta, single);
 }
 
+constexpr std::int64_t rows_a_chunk = 8;
+
 /// Returns the number of blocks: at most one per SM, each with at least eight rows per team. A
 /// multiple of the period, or one block per row.
 std::int64_t blocks_of(std::int64_t rows, const RingPlan& plan, const Context& context) {
@@ -461,12 +462,7 @@ Support require_shifted_rows(const NormBackward::Args& args) {
   if (lines.columns.size() < shortest_shifted_row || lines.rows.rank > 1) {
     return unsupported("rows of partial packs must be 512 elements or more, at equal distances");
   }
-  const std::size_t element = size_of(args.x.dtype);
-  const auto width = static_cast<std::int64_t>(16 / element);
-  const auto agree = [&](int tensor, const ConstTensorRef& of) {
-    return offsets_agree(lines.rows, tensor, of.data, element, args.x.data, element, width);
-  };
-  return agree(NormBackward::row_dy, args.dy) && agree(NormBackward::row_dx, args.dx)
+  return rows_agree(args)
              ? supported
              : unsupported("rows of x, dy and dx must have the same offset from 16 bytes");
 }
@@ -520,7 +516,7 @@ void run(const NormBackward::Args& args, Context& context) {
             .block = {plan.threads, plan.teams},
             .shared_bytes = plan.shared_bytes},
            kernel, call, plan.stages);
-    if (call.sums != nullptr) launch_finish(context, call);
+    if (call.sums != nullptr) launch_finish(context, call, can_depend(context));
   });
 }
 

@@ -54,6 +54,8 @@ std::vector<Problem> NormBackward::check_problems(Backend backend) {
          "f32 26x2049,gamma,weights", "f32 20x300,rms,gamma,weights", "f64 9x2051,gamma,weights",
          "f64 1x4099,gamma,weights,stats", "bf16 19x2053,gamma,weights,stats",
          "f32 2x16381,gamma,weights", "f32 9x7x75,axis=0,gamma,weights",
+         // Rows of clusters of one and of eight blocks.
+         "bf16 140x2051,gamma,weights,stats", "f32 5x28801,rms,gamma,weights,stats",
          "bf16 40x3x33,axis=1,rms,gamma,weights,stats"});
     problems.insert(problems.end(), rounds.begin(), rounds.end());
     return problems;
@@ -68,13 +70,14 @@ std::vector<Problem> NormBackward::check_problems(Backend backend) {
   });
   problems.insert(problems.end(), larger.begin(), larger.end());
   if (backend == Backend::cuda) {
-    const std::vector<Problem> rounds =
-        Problem::parse_all({"f32 600x1024,gamma,weights,stats", "bf16 300x4096,gamma,weights",
-                            "f32 100x16384,gamma,weights,stats", "f16 1000x512,rms,gamma,weights",
-                            "bf16 200000x7,gamma,weights,stats", "f32 100000x11,rms,gamma,weights",
-                            "f32 3000x2049,gamma,weights", "bf16 2000x4099,gamma,weights,stats",
-                            "f64 3x70001,gamma,weights", "bf16 9x50001,gamma,weights,stats",
-                            "f32 47x60x700,axis=0,gamma,weights"});
+    const std::vector<Problem> rounds = Problem::parse_all(
+        {"f32 600x1024,gamma,weights,stats", "bf16 300x4096,gamma,weights",
+         "f32 100x16384,gamma,weights,stats", "f16 1000x512,rms,gamma,weights",
+         "bf16 200000x7,gamma,weights,stats", "f32 100000x11,rms,gamma,weights",
+         "f32 3000x2049,gamma,weights", "bf16 2000x4099,gamma,weights,stats",
+         "f64 3x70001,gamma,weights", "bf16 9x50001,gamma,weights,stats",
+         "bf16 2000x10007,gamma,weights,stats", "f32 300x28501,gamma,weights,stats",
+         "f32 47x60x700,axis=0,gamma,weights"});
     problems.insert(problems.end(), rounds.begin(), rounds.end());
   }
   return problems;

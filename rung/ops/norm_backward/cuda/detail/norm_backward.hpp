@@ -120,9 +120,9 @@ struct FinishShared {
   W dbeta[finish_threads / warp_size][warp_size];
 };
 
-/// Computes dgamma and dbeta from the sums of all chunks. A block has `columns` columns, 8 or 32.
-/// The threads of a column sum chunks with a stride, lanes of a warp combine by shuffles, and one
-/// thread adds up the warps' results in order.
+/// Computes dgamma and dbeta from the sums of all chunks. A block has `columns` columns, 8 or 32,
+/// and finish_threads_of() threads. The threads of a column sum chunks with a stride, lanes of a
+/// warp combine by shuffles, and one thread adds up the warps' results in order.
 template <class T>
 __global__ void __launch_bounds__(finish_threads)
     norm_backward_finish(const __grid_constant__ NormGradientArguments<T> call, int columns) {
@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(finish_threads)
   W dbeta = 0;
 #pragma unroll 4
   for (std::int64_t chunk = thread / columns; i < call.n && chunk < call.chunks;
-       chunk += finish_threads / columns) {
+       chunk += static_cast<int>(blockDim.x) / columns) {
     dgamma += call.sums[chunk * 2 * call.n + i];
     dbeta += call.sums[(chunk * 2 + 1) * call.n + i];
   }
@@ -154,9 +154,10 @@ __global__ void __launch_bounds__(finish_threads)
   void* const tensor = which == 0 ? call.dgamma : call.dbeta;
   if (tensor == nullptr) return;
   const auto& of_warp = which == 0 ? scratch.dgamma : scratch.dbeta;
+  const int warps = static_cast<int>(blockDim.x) / warp_size;
   W sum = 0;
 #pragma unroll 8
-  for (int from = 0; from < finish_threads / warp_size; ++from) sum += of_warp[from][column];
+  for (int from = 0; from < warps; ++from) sum += of_warp[from][column];
   std::int64_t at[6];
   call.lines.columns.offsets(i, at);
   const std::int64_t place =
@@ -174,13 +175,24 @@ inline int finish_columns(double chunks, std::int64_t n) {
   return chunks > 2 * warp_size && n < 8192 ? 8 : 32;
 }
 
+/// Returns the threads per block of the final kernel: a power of two that leaves each thread at
+/// least four chunks, whose loads are in flight together.
+inline int finish_threads_of(double chunks, std::int64_t n) {
+  int threads = 128;
+  while (threads < finish_threads && 8.0 * threads <= chunks * finish_columns(chunks, n)) {
+    threads *= 2;
+  }
+  return threads;
+}
+
 /// Launches the final kernel. `dependent`: the preceding kernel begins with start_dependent().
 template <class T>
 void launch_finish(Context& context, const NormGradientArguments<T>& call, bool dependent = false) {
-  const int columns = finish_columns(static_cast<double>(call.chunks), call.n);
+  const auto chunks = static_cast<double>(call.chunks);
+  const int columns = finish_columns(chunks, call.n);
   launch(context,
          {.grid = ceil_div(call.n, std::int64_t{columns}),
-          .block = finish_threads,
+          .block = finish_threads_of(chunks, call.n),
           .shared_bytes = sizeof(FinishShared<Accumulator<T>>),
           .dependent = dependent},
          norm_backward_finish<T>, call, columns);
@@ -193,7 +205,8 @@ inline Work with_finish(const NormBackward::Args& args, Work work, Amount chunks
   const std::int64_t n = NormBackward::lines_of(args).columns.size();
   const std::size_t wide = larger<std::size_t>(size_of(args.x.dtype), 4);
   work.bytes = NormBackward::cost(args).bytes + 4 * chunks * n * wide;
-  work.rounds = work.rounds + std::ceil(chunks * finish_columns(chunks, n) / (4 * finish_threads));
+  work.rounds = work.rounds + std::ceil(chunks * finish_columns(chunks, n) /
+                                        (4.0 * finish_threads_of(chunks, n)));
   return in_launches(work.launches + 1, work);
 }
 inline Work with_finish(const NormBackward::Args& args, const Work& work) {
@@ -212,6 +225,17 @@ inline Support require_whole_packs(const NormBackward::Args& args) {
                      regular(NormBackward::row_dy, args.dy) &&
                      regular(NormBackward::row_dx, args.dx);
   return whole ? supported : unsupported("rows of whole, aligned packs of 16 bytes");
+}
+
+/// Returns whether every row begins at the same offset from 16 bytes in x, dy and dx.
+inline bool rows_agree(const NormBackward::Args& args) {
+  const NormBackward::Lines lines = NormBackward::lines_of(args);
+  const std::size_t element = size_of(args.x.dtype);
+  const auto width = static_cast<std::int64_t>(16 / element);
+  const auto agree = [&](NormBackward::RowTensor tensor, const ConstTensorRef& of) {
+    return offsets_agree(lines.rows, tensor, of.data, element, args.x.data, element, width);
+  };
+  return agree(NormBackward::row_dy, args.dy) && agree(NormBackward::row_dx, args.dx);
 }
 
 }  // namespace rung::norm_backward_cuda::inline RUNG_TARGET

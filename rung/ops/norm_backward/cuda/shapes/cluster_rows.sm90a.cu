@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm_backward / cluster rows
 //
-// Idea     Persistent clusters of 1, 2, 4 or 8 blocks split long rows. A producer warp moves each
-//          block's parts of x, dy and dx through a shared-memory ring; sixteen warps compute. They
-//          sum row r + 1 before they finish row r, while its sums travel between the blocks.
-// Changes  against ring: a thread owns the same columns of every row at any alignment, so that
-//          gamma and the column sums stay in registers; no barrier of the block per row; one set of
-//          column sums per cluster. Against split_rows: x and dy are read once.
-// Cost     Compulsory traffic, and 2 n sums per cluster; one 16-byte packet from every warp to
-//          every block per row. Shared memory is read four times and written once per element.
-// Limits   Compute capability 9.0; given statistics; contiguous rows of 2049 to 49152 elements of
-//          f32, 65536 of f16 and bf16. If dx is misaligned by another amount than x, it is stored
-//          by threads.
+// Idea     Persistent clusters of 1, 2, 4 or 8 blocks split long rows. Warps are specialized: one
+//          moves each block's parts of x, dy and dx through a shared-memory ring, one combines sums
+//          across warps and blocks, fourteen compute. They sum row r + 1 before they finish row r,
+//          while its sums are combined.
+// Changes  against ring: gamma stays in registers, beside the column sums; no barrier of the block
+//          per row; one set of column sums per cluster; zeros beside a part of a row replace the
+//          single elements outside its packs. Against split_rows: x and dy are read once.
+// Cost     Compulsory traffic, and 2 n sums per cluster; one 16-byte packet from every block to
+//          every other per row. Shared memory is read four times and written once per element.
+// Limits   Compute capability 9.0; given statistics; contiguous rows of 2049 to 49145 elements of
+//          f32, 65529 of f16 and bf16, at equal distances, at the same offset from a 16-byte pack
+//          in x, dy and dx.
 // Source   norm's ragged_rows.
 #include "rung/core/bounds.hpp"
 #include "rung/device/ptx/cluster.hpp"
 #include "rung/device/ptx/cluster_send.hpp"
 #include "rung/device/resident.hpp"
+#include "rung/device/row/cluster_all_reduce.hpp"
 #include "rung/device/row/packed_words.hpp"
 #include "rung/device/row/row_cut.hpp"
 #include "rung/ops/norm_backward/cuda/detail/norm_backward.hpp"
@@ -26,44 +28,62 @@ namespace {
 
 using namespace norm_backward_cuda;
 
-constexpr int kept_columns = 16;  // per thread: gamma and two sums take 48 registers
-constexpr int math_warps = 16;
+constexpr int access = 4;         // elements: 16 bytes of f32, 8 of 16-bit types
+constexpr int kept_accesses = 5;  // per thread: gamma and two sums take 60 registers
+constexpr int math_warps = 14;    // and two warps more: 128 registers per thread
 constexpr int math_threads = math_warps * warp_size;
-constexpr int cluster_threads = math_threads + warp_size;  // with the producer warp; 120 registers
-constexpr int max_cluster = 8;                             // blocks: the portable maximum
+constexpr int producer_warp = math_warps;
+constexpr int combiner_warp = math_warps + 1;
+constexpr int cluster_threads = math_threads + 2 * warp_size;
+constexpr int max_cluster = 8;  // blocks: the portable maximum
 constexpr int max_ring_stages = 8;
-constexpr int min_ring_stages = 4;  // two rows are computed, one is stored, one arrives
-constexpr int part_bytes = 24 << 10;
-constexpr int means_buffers = 4;  // a warp may send row r + 3 before another has read row r
+constexpr int min_ring_stages = 4;     // two rows are computed, one is stored, one arrives
+constexpr int part_bytes = 24 << 10;   // stages of x and dy are twice as large
+constexpr int longest_16_bits = 8192;  // elements of a part that threads keep, rounded down
+constexpr int part_step = 8;           // elements: parts begin at the same offset from a pack
 constexpr std::int64_t shortest_cluster_row = 2049;
+static_assert(longest_16_bits <= access * kept_accesses * math_threads);
 
 /// Elements of a row per block, at most: those that threads keep, and four stages of which fit.
 template <class T>
-constexpr std::int64_t longest_part =
-    smaller(kept_columns * math_threads, part_bytes / static_cast<int>(sizeof(T)));
+constexpr std::int64_t longest_part = sizeof(T) == 2 ? longest_16_bits : part_bytes / 4;
+/// Elements per row, at most: a pack of the first part may contain one element only.
+template <class T>
+constexpr std::int64_t longest_cluster_row = max_cluster* longest_part<T> - (part_step - 1);
 
+struct alignas(8) RowScale {
+  float center;
+  float rstd;
+};
+
+/// Sums of a block's part of a row, as sent to the cluster.
 struct alignas(16) MeansPacket {
   Means<float> means;
   unsigned unused[2];
 };
 
-/// Exchange buffers and barriers; the ring follows, aligned to 128 bytes.
+/// Exchange buffers and barriers; the ring follows, aligned to 128 bytes. Buffers alternate between
+/// rows: a warp sums row r + 2 only after it has finished row r.
 struct alignas(128) ClusterRowsShared {
-  MeansPacket means[means_buffers][max_cluster * math_warps];
-  ptx::MemoryBarrier sent[means_buffers];
-  ptx::MemoryBarrier full[max_ring_stages];  // x, dy, and the edges of both
+  MeansPacket of_block[2][max_cluster];
+  Means<float> of_warp[2][warp_size];
+  Means<float> of_row[2];
+  ptx::MemoryBarrier warps[2];   // of_warp: one arrival per warp
+  ptx::MemoryBarrier blocks[2];  // of_block
+  ptx::MemoryBarrier row[2];     // of_row
+  RowScale scale[max_ring_stages];
+  ptx::MemoryBarrier full[max_ring_stages];  // x, dy, and the edges of both with the scale
   ptx::MemoryBarrier done[max_ring_stages];  // one arrival per warp
 };
 
 /// Partition of rows into blocks and stages.
 struct ClusterRowsShape {
-  int part;  // elements of a row per block
+  int part;  // elements of a row per block, from a 16-byte pack on
   int stages;
   int row_bytes;  // of x or dy in a stage
-  bool bulk_dx;   // rows of dx are aligned as those of x
 };
 
-/// Position in a ring: slot and parity of the mbarrier's phase.
+/// Position in a ring: slot, and parity of its mbarrier's phase.
 struct RingPosition {
   int slot = 0;
   unsigned parity = 0;
@@ -75,69 +95,96 @@ struct RingPosition {
   }
 };
 
-/// Columns of a thread: `unit` adjacent ones per access, accesses math_threads * unit apart.
-template <int unit>
-struct ThreadColumns {
-  static constexpr int accesses = kept_columns / unit;
-  static constexpr int together = unit >= 4 ? 1 : 4 / unit;  // accesses loaded before the first use
-  int first;                                                 // column of access 0
-  int length;                                                // of the block's part
+/// Head and tail of a block's part of a row, one element per lane, and the elements beside them in
+/// their packs, which are zero in a stage. The cut is the same in all rows of a block.
+template <class T>
+struct PartEdges {
+  RowCut<T> cut;
+  int lane;
+  struct Values {
+    T x;
+    T dy;
+  };
+  [[nodiscard]] __device__ __forceinline__ Values load(const T* x, const T* dy) const {
+    return {cut.load_edge(x, lane), cut.load_edge(dy, lane)};
+  }
+  __device__ __forceinline__ void write(T* x, T* dy, const Values& values) const {
+    constexpr int width = vector_width<T>;
+    const int end = cut.lead + cut.head + cut.middle + cut.tail;
+    const int beside = lane < width ? lane : end + lane - width;
+    if (lane < width ? lane < cut.lead : beside < round_up(end, width)) {
+      x[beside] = dy[beside] = zero<T>();
+    }
+    cut.write_edge(x, values.x, lane);
+    cut.write_edge(dy, values.dy, lane);
+  }
+};
+
+/// A thread's accesses to a part: `access` adjacent elements each, math_threads * access apart.
+struct ThreadAccesses {
+  int first;
+  int end;  // of the part
 
   [[nodiscard]] static __device__ __forceinline__ int offset(int k) {
-    return k * math_threads * unit;
+    return k * math_threads * access;
   }
-  [[nodiscard]] __device__ __forceinline__ bool has(int k) const {
-    return first + offset(k) < length;
-  }
-  template <bool all, class T>
-  [[nodiscard]] __device__ __forceinline__ Pack<T, unit> load(const T* row, int k) const {
-    Pack<T, unit> found{};
-    if (all || has(k)) found = load_wide<unit>(row + first + offset(k));
-    return found;
-  }
-  /// Calls f(k, all) for groups of `together` accesses from k on; `all`: every thread has them.
+  [[nodiscard]] __device__ __forceinline__ bool has(int k) const { return first + offset(k) < end; }
+  /// Calls f.operator()<count>(k) for pairs of accesses, whose loads are issued before the first
+  /// use, and for a last single one.
   template <class F>
-  __device__ __forceinline__ void for_groups(F&& f) const {
+  __device__ __forceinline__ void for_each(F&& f) const {
 #pragma unroll
-    for (int k = 0; k < accesses; k += together) {
-      if (offset(k + together) <= length) {
-        f(k, std::true_type{});
-      } else if (offset(k) < length) {
-        f(k, std::false_type{});
+    for (int k = 0; k < kept_accesses; k += 2) {
+      if (k + 1 < kept_accesses && has(k + 1)) {
+        f.template operator()<2>(k);
+      } else if (has(k)) {
+        f.template operator()<1>(k);
       }
     }
   }
 };
 
-/// Widens the elements of one access.
-template <class T, int unit>
-__device__ __forceinline__ Pack<float, unit> widen_columns(const Pack<T, unit>& elements) {
-  if constexpr (sizeof(T) == 2 && unit % 2 == 0) {
-    struct Words {
-      unsigned at[unit / 2];
-    };
-    const auto words = __builtin_bit_cast(Words, elements);
-    Pack<float, unit> wide;
-#pragma unroll
-    for (int i = 0; i < unit / 2; ++i) {
-      const Pack<float, 2> pair = widen_pair<T>(words.at[i]);
-      wide[2 * i] = pair[0];
-      wide[2 * i + 1] = pair[1];
-    }
-    return wide;
+template <class T>
+__device__ __forceinline__ Pack<float, access> widen_access(const Pack<T, access>& elements) {
+  if constexpr (sizeof(T) == 2) {
+    const auto words = __builtin_bit_cast(uint2, elements);
+    const Pack<float, 2> lower = widen_pair<T>(words.x);
+    const Pack<float, 2> upper = widen_pair<T>(words.y);
+    return {lower[0], lower[1], upper[0], upper[1]};
   } else {
-    return convert<float>(elements);
+    return elements;
+  }
+}
+/// Rounds to T, two 16-bit elements per instruction.
+template <class T>
+__device__ __forceinline__ Pack<T, access> narrow_access(const Pack<float, access>& values) {
+  if constexpr (sizeof(T) == 2) {
+    const PackedWords words =
+        narrow<T>(Pack<float, 2 * access>{values[0], values[1], values[2], values[3]});
+    using Narrow = Pack<T, access>;
+    return __builtin_bit_cast(Narrow, uint2{words[0], words[1]});
+  } else {
+    return values;
   }
 }
 
-/// Computes long rows. `unit`: adjacent elements per access to shared memory; all rows begin and
-/// end at multiples of it.
-template <class T, int unit>
+/// Returns the sums over a warp in every lane. After the first step, each half-warp reduces one.
+__device__ __forceinline__ Means<float> sum_of_warp(const Means<float>& means) {
+  const bool upper = lane_of_thread() >= 16;
+  float sum = upper ? means.gz : means.g;
+  sum += shuffle_xor(upper ? means.g : means.gz, 16);
+#pragma unroll
+  for (int distance = 8; distance > 0; distance /= 2) sum += shuffle_xor(sum, distance);
+  return {shuffle(sum, 0), shuffle(sum, 16)};
+}
+
+/// Computes long rows. All rows of a cluster have the same offset from a 16-byte pack.
+template <class T>
 __global__ void __launch_bounds__(cluster_threads, 1)
     norm_backward_cluster_rows(const __grid_constant__ NormGradientArguments<T> call,
                                ClusterRowsShape shape) {
   start_dependent();
-  using Columns = ThreadColumns<unit>;
+  constexpr int width = vector_width<T>;
   auto& scratch = shared<ClusterRowsShared>();
   auto* const ring = reinterpret_cast<unsigned char*>(&scratch + 1);
   const int thread = static_cast<int>(threadIdx.x);
@@ -148,241 +195,244 @@ __global__ void __launch_bounds__(cluster_threads, 1)
   const int step = static_cast<int>(gridDim.x) / blocks;
   const int cluster = static_cast<int>(blockIdx.x) / blocks;
   const int turns = ceil_div(static_cast<int>(call.rows) - cluster, step);  // rows of the cluster
-  const int begin = rank * shape.part;  // first column of the block
-  const int length = clamped(static_cast<int>(call.n) - begin, 0, shape.part);
-
-  const auto& strides = call.lines.rows.strides;  // rows have one axis
+  const auto& strides = call.lines.rows.strides;                            // rows have one axis
   const auto row_of = [&](auto* tensor, NormBackward::RowTensor which, int turn) {
-    return tensor + std::int64_t{cluster + turn * step} * strides[which][0] + begin;
+    return tensor + std::int64_t{cluster + turn * step} * strides[which][0];
   };
+  const ClusterPart part(call.n, lead_of<width>(row_of(call.x, NormBackward::row_x, 0)),
+                         shape.part / width, width);
   const auto stage_of = [&](int stage, int tensor) {
     return reinterpret_cast<T*>(ring + (2 * stage + tensor) * shape.row_bytes);
   };
 
-  if (thread == 0) {
-    for (ptx::MemoryBarrier& sent : scratch.sent) {
-      ptx::mbarrier_init(sent, blocks == 1 ? math_warps : 1);
-    }
+  const auto x_of = [&](int turn) {
+    return row_of(call.x, NormBackward::row_x, turn) + part.first;
+  };
+  const auto dy_of = [&](int turn) {
+    return row_of(call.dy, NormBackward::row_dy, turn) + part.first;
+  };
+  const RowCut<T> cut(x_of(0), part.length);
+  const auto load_middle = [&](int turn, int stage) {
+    cut.load_middle(stage_of(stage, 0), x_of(turn), scratch.full[stage]);
+    cut.load_middle(stage_of(stage, 1), dy_of(turn), scratch.full[stage]);
+  };
+  const int filled = smaller(shape.stages, turns);
+
+  if (thread == producer_warp * warp_size) {
+    for (ptx::MemoryBarrier& warps : scratch.warps) ptx::mbarrier_init(warps, math_warps);
+    for (ptx::MemoryBarrier& others : scratch.blocks) ptx::mbarrier_init(others, 1);
+    for (ptx::MemoryBarrier& row : scratch.row) ptx::mbarrier_init(row, 1);
     for (ptx::MemoryBarrier& full : scratch.full) ptx::mbarrier_init(full, 3);
     for (ptx::MemoryBarrier& done : scratch.done) ptx::mbarrier_init(done, math_warps);
     ptx::mbarrier_fence_init();
+    for (int stage = 0; stage < filled; ++stage) load_middle(stage, stage);
   }
-  __syncthreads();
   ptx::cluster_sync();
 
-  if (warp == math_warps) {
-    // The producer: fills all stages, then stores each row and refills the previous row's stage.
-    const auto load_middles = [&](int turn, int stage) {
-      if (lane != 0) return;
-      const T* const x = row_of(call.x, NormBackward::row_x, turn);
-      const T* const dy = row_of(call.dy, NormBackward::row_dy, turn);
-      RowCut<T>(x, length).load_middle(stage_of(stage, 0), x, scratch.full[stage]);
-      RowCut<T>(dy, length).load_middle(stage_of(stage, 1), dy, scratch.full[stage]);
+  if (warp == producer_warp) {
+    // Stores each row and refills the previous row's stage.
+    const auto scale_of = [&](int turn) {
+      const std::int64_t row = cluster + turn * step;
+      return given_scale(call, row * strides[NormBackward::row_mean][0],
+                         row * strides[NormBackward::row_rstd][0]);
     };
-    struct Edges {
-      T x;
-      T dy;
+    const PartEdges<T> edges{cut, lane};
+    struct Small {  // what is loaded through registers
+      typename PartEdges<T>::Values edges;
+      Scale<float> scale;
     };
-    const auto load_edges = [&](int turn) {
-      const T* const x = row_of(call.x, NormBackward::row_x, turn);
-      const T* const dy = row_of(call.dy, NormBackward::row_dy, turn);
-      return Edges{RowCut<T>(x, length).load_edge(x, lane),
-                   RowCut<T>(dy, length).load_edge(dy, lane)};
+    const auto load_small = [&](int turn) {
+      return Small{edges.load(x_of(turn), dy_of(turn)), scale_of(turn)};
     };
-    const auto write_edges = [&](int turn, int stage, const Edges& edges) {
-      const T* const x = row_of(call.x, NormBackward::row_x, turn);
-      const T* const dy = row_of(call.dy, NormBackward::row_dy, turn);
-      RowCut<T>(x, length).write_edge(stage_of(stage, 0), edges.x, lane);
-      RowCut<T>(dy, length).write_edge(stage_of(stage, 1), edges.dy, lane);
+    const auto write_small = [&](int stage, const Small& small) {
+      edges.write(stage_of(stage, 0), stage_of(stage, 1), small.edges);
+      if (lane == 0) scratch.scale[stage] = {small.scale.center, small.scale.rstd};
       __syncwarp();
       if (lane == 0) ptx::mbarrier_arrive(scratch.full[stage]);
     };
-    const int filled = smaller(shape.stages, turns);
-    for (int stage = 0; stage < filled; ++stage) load_middles(stage, stage);
-    Edges first[max_ring_stages];
+    Small first[max_ring_stages];
 #pragma unroll
     for (int stage = 0; stage < max_ring_stages; ++stage) {
-      if (stage < filled) first[stage] = load_edges(stage);
+      if (stage < filled) first[stage] = load_small(stage);
     }
 #pragma unroll
     for (int stage = 0; stage < max_ring_stages; ++stage) {
-      if (stage < filled) write_edges(stage, stage, first[stage]);
+      if (stage < filled) write_small(stage, first[stage]);
     }
 
+    const auto before = [&](int stage) { return stage == 0 ? shape.stages - 1 : stage - 1; };
     RingPosition at;
-    Edges edges{};  // of row `turn + stages - 2`, whose middle was loaded in the previous iteration
+    Small waiting{};  // of the row that was loaded last
     for (int turn = 0; turn < turns; ++turn) {
       ptx::mbarrier_wait(scratch.done[at.slot], at.parity);
-      if (shape.bulk_dx) {
-        T* const dx = row_of(call.dx, NormBackward::row_dx, turn);
-        const RowCut<T> cut(dx, length);
-        if (lane == 0) cut.store_middle(dx, stage_of(at.slot, 0));
-        cut.store_edge(dx, stage_of(at.slot, 0), lane);
+      T* const dx = row_of(call.dx, NormBackward::row_dx, turn) + part.first;
+      if (lane == 0) {
+        cut.store_middle(dx, stage_of(at.slot, 0));
+        ptx::bulk_commit();
       }
-      if (lane == 0) ptx::bulk_commit();
+      cut.store_edge(dx, stage_of(at.slot, 0), lane);
       const int next = turn - 1 + shape.stages;
-      const int stage = at.slot == 0 ? shape.stages - 1 : at.slot - 1;  // of row turn - 1
+      const int stage = before(at.slot);  // of row turn - 1
+      if (turn > 1 && next - 1 < turns) write_small(before(stage), waiting);
       if (turn > 0 && next < turns) {
-        if (lane == 0) ptx::bulk_wait_read<1>();
-        __syncwarp();
-        load_middles(next, stage);
+        if (lane == 0) {
+          ptx::bulk_wait_read<1>();
+          load_middle(next, stage);
+        }
+        waiting = load_small(next);
       }
-      if (turn > 1 && next - 1 < turns) {
-        write_edges(next - 1, stage == 0 ? shape.stages - 1 : stage - 1, edges);
-      }
-      if (turn > 0 && next < turns) edges = load_edges(next);
       at.advance(shape.stages);
     }
     if (lane == 0) ptx::bulk_wait<0>();
-    ptx::cluster_sync();
-    return;
-  }
-
-  const Columns columns{thread * unit, length};
-  float gamma[kept_columns];
-  float dgamma[kept_columns] = {};
-  float dbeta[kept_columns] = {};
-#pragma unroll
-  for (int e = 0; e < kept_columns; ++e) {
-    const int column = columns.first + Columns::offset(e / unit) + e % unit;
-    gamma[e] = column < length ? gamma_at(call, begin + column) : 0.0F;
-  }
-  const auto scale_at = [&](int turn) {
-    const std::int64_t row = cluster + smaller(turn, turns - 1) * step;
-    return given_scale(call, row * strides[NormBackward::row_mean][0],
-                       row * strides[NormBackward::row_rstd][0]);
-  };
-
-  Scale<float> next = scale_at(0);
-  Scale<float> scale{};
-  RingPosition loaded;    // of the row that is summed
-  RingPosition finished;  // of the row before it, which is finished
-  RingPosition sending;
-  RingPosition receiving;
-  for (int turn = 0; turn <= turns; ++turn) {
-    const Scale<float> previous = scale;
-    scale = next;
-    if (turn < turns) {
-      next = scale_at(turn + 1);
-      if (thread == 0 && blocks > 1) {
-        ptx::mbarrier_arrive_expect(
-            scratch.sent[sending.slot],
-            static_cast<unsigned>(blocks * math_warps) * static_cast<unsigned>(sizeof(MeansPacket)));
-      }
-      constexpr int width = vector_width<T>;
-      const T* const x = stage_of(loaded.slot, 0) +
-                         lead_of<width>(row_of(call.x, NormBackward::row_x, turn));
-      const T* const dy = stage_of(loaded.slot, 1) +
-                          lead_of<width>(row_of(call.dy, NormBackward::row_dy, turn));
-      ptx::mbarrier_wait(scratch.full[loaded.slot], loaded.parity);
+  } else if (warp == combiner_warp) {
+    // Combines the sums of warps, sends the block's to the cluster, and combines those.
+    RingPosition at;
+    for (int turn = 0; turn < turns; ++turn) {
+      ptx::mbarrier_wait(scratch.warps[at.slot], at.parity);
       Means<float> means{};
-      columns.for_groups([&]<bool all>(int from, std::bool_constant<all>) {
-        Pack<T, unit> of_x[Columns::together];
-        Pack<T, unit> of_dy[Columns::together];
+      if (lane < math_warps) means = scratch.of_warp[at.slot][lane];
+      means = lanes_reduce(means, AddMeans{}, warp_size);
+      if (blocks > 1) {  // st.async is an illegal instruction without a cluster
+        if (lane == 0) {
+          ptx::mbarrier_arrive_expect(
+              scratch.blocks[at.slot],
+              static_cast<unsigned>(blocks) * static_cast<unsigned>(sizeof(MeansPacket)));
+        }
+        __syncwarp();
+        if (lane < blocks) {
+          ptx::cluster_send(scratch.of_block[at.slot][rank], MeansPacket{means, {}},
+                            scratch.blocks[at.slot], lane);
+        }
+        ptx::mbarrier_wait_cluster(scratch.blocks[at.slot], at.parity);
+        means = {};
+        if (lane < blocks) means = scratch.of_block[at.slot][lane].means;
+        means = lanes_reduce(means, AddMeans{}, warp_size);
+      }
+      if (lane == 0) {
+        const float mean_g = call.layer ? means.g * call.factors.part : 0.0F;
+        scratch.of_row[at.slot] = {mean_g, means.gz * call.factors.part};
+        ptx::mbarrier_arrive(scratch.row[at.slot]);
+      }
+      at.advance(2);
+    }
+  }
+
+  // Gamma is zero where the row has no element, so that elements beside the part add nothing.
+  const int first = warp < math_warps ? thread * access : shape.part;
+  const ThreadAccesses accesses{first, part.lead + part.length};
+  float gamma[kept_accesses][access];
+  Pack<float, access> dgamma[kept_accesses] = {};
+  Pack<float, access> dbeta[kept_accesses] = {};
 #pragma unroll
-        for (int k = 0; k < Columns::together; ++k) {
-          of_x[k] = columns.template load<all>(x, from + k);
-          of_dy[k] = columns.template load<all>(dy, from + k);
+  for (int k = 0; k < kept_accesses; ++k) {
+#pragma unroll
+    for (int i = 0; i < access; ++i) {
+      const int column = accesses.first + ThreadAccesses::offset(k) + i - part.lead;
+      const bool exists = column >= 0 && column < part.length;
+      gamma[k][i] = exists ? gamma_at(call, part.first + column) : 0.0F;
+    }
+  }
+  RowScale scale{};
+  RingPosition loaded;  // stage of the row that is summed
+  RingPosition summed;  // buffers of its sums
+  for (int turn = 0; warp < math_warps && turn <= turns; ++turn) {
+    const RowScale previous = scale;  // of the row that is finished
+    const int finished = loaded.slot == 0 ? shape.stages - 1 : loaded.slot - 1;
+    if (turn < turns) {
+      const T* const x = stage_of(loaded.slot, 0) + accesses.first;
+      const T* const dy = stage_of(loaded.slot, 1) + accesses.first;
+      ptx::mbarrier_wait(scratch.full[loaded.slot], loaded.parity);
+      scale = scratch.scale[loaded.slot];
+      Means<float> means{};
+      accesses.for_each([&]<int count>(int from) {
+        Pack<T, access> of_x[count];
+        Pack<T, access> of_dy[count];
+#pragma unroll
+        for (int k = 0; k < count; ++k) {
+          of_x[k] = load_wide<access>(x + ThreadAccesses::offset(from + k));
+          of_dy[k] = load_wide<access>(dy + ThreadAccesses::offset(from + k));
         }
 #pragma unroll
-        for (int k = 0; k < Columns::together; ++k) {
-          const Pack<float, unit> wide_x = widen_columns(of_x[k]);
-          const Pack<float, unit> wide_dy = widen_columns(of_dy[k]);
+        for (int k = 0; k < count; ++k) {
+          const Pack<float, access> wide_x = widen_access(of_x[k]);
+          const Pack<float, access> wide_dy = widen_access(of_dy[k]);
 #pragma unroll
-          for (int i = 0; i < unit; ++i) {
-            const int e = (from + k) * unit + i;
-            float z = (wide_x[i] - scale.center) * scale.rstd;
-            if (!all && !columns.has(from + k)) z = 0;
-            const float g = wide_dy[i] * gamma[e];
+          for (int i = 0; i < access; ++i) {
+            const float z = (wide_x[i] - scale.center) * scale.rstd;
+            const float g = wide_dy[i] * gamma[from + k][i];
             means.g += g;
             means.gz += g * z;
-            dgamma[e] += wide_dy[i] * z;
-            dbeta[e] += wide_dy[i];
+            dgamma[from + k][i] += wide_dy[i] * z;
+            dbeta[from + k][i] += wide_dy[i];
           }
         }
       });
-      const MeansPacket of_warp{lanes_reduce(means, AddMeans{}, warp_size), {}};
-      if (blocks == 1) {  // st.async is an illegal instruction without a cluster
-        if (lane == 0) {
-          scratch.means[sending.slot][warp] = of_warp;
-          ptx::mbarrier_arrive(scratch.sent[sending.slot]);
-        }
-      } else if (lane < blocks) {
-        ptx::cluster_send(scratch.means[sending.slot][rank * math_warps + warp], of_warp,
-                          scratch.sent[sending.slot], lane);
+      means = sum_of_warp(means);
+      if (lane == 0) {
+        scratch.of_warp[summed.slot][warp] = means;
+        ptx::mbarrier_arrive(scratch.warps[summed.slot]);
       }
-      sending.advance(means_buffers);
       loaded.advance(shape.stages);
     }
+    summed.advance(2);
     if (turn == 0) continue;
 
-    ptx::mbarrier_wait_cluster(scratch.sent[receiving.slot], receiving.parity);
-    Means<float> means{};
-    for (int i = lane; i < blocks * math_warps; i += warp_size) {
-      means = AddMeans{}(means, scratch.means[receiving.slot][i].means);
-    }
-    means = lanes_reduce(means, AddMeans{}, warp_size);
-    const float all_g = call.layer ? means.g * call.factors.part * previous.rstd : 0.0F;
-    const float all_gz = means.gz * call.factors.part * previous.rstd;
-    constexpr int width = vector_width<T>;
-    T* const x = stage_of(finished.slot, 0) +
-                 lead_of<width>(row_of(call.x, NormBackward::row_x, turn - 1));
-    const T* const dy = stage_of(finished.slot, 1) +
-                        lead_of<width>(row_of(call.dy, NormBackward::row_dy, turn - 1));
-    T* const dx = shape.bulk_dx ? x : row_of(call.dx, NormBackward::row_dx, turn - 1);
-    columns.for_groups([&]<bool all>(int from, std::bool_constant<all>) {
-      Pack<T, unit> of_x[Columns::together];
-      Pack<T, unit> of_dy[Columns::together];
+    // The buffers of row turn - 1 are those of row turn + 1, one phase before.
+    ptx::mbarrier_wait(scratch.row[summed.slot], summed.parity ^ 1);
+    const float all_g = scratch.of_row[summed.slot].g * previous.rstd;
+    const float all_gz = scratch.of_row[summed.slot].gz * previous.rstd;
+    T* const x = stage_of(finished, 0) + accesses.first;  // x, and then dx
+    const T* const dy = stage_of(finished, 1) + accesses.first;
+    accesses.for_each([&]<int count>(int from) {
+      Pack<T, access> of_x[count];
+      Pack<T, access> of_dy[count];
 #pragma unroll
-      for (int k = 0; k < Columns::together; ++k) {
-        of_x[k] = columns.template load<all>(x, from + k);
-        of_dy[k] = columns.template load<all>(dy, from + k);
+      for (int k = 0; k < count; ++k) {
+        of_x[k] = load_wide<access>(x + ThreadAccesses::offset(from + k));
+        of_dy[k] = load_wide<access>(dy + ThreadAccesses::offset(from + k));
       }
 #pragma unroll
-      for (int k = 0; k < Columns::together; ++k) {
-        const Pack<float, unit> wide_x = widen_columns(of_x[k]);
-        const Pack<float, unit> wide_dy = widen_columns(of_dy[k]);
-        Pack<float, unit> of_dx;
+      for (int k = 0; k < count; ++k) {
+        const Pack<float, access> wide_x = widen_access(of_x[k]);
+        const Pack<float, access> wide_dy = widen_access(of_dy[k]);
+        Pack<float, access> dx;
 #pragma unroll
-        for (int i = 0; i < unit; ++i) {
+        for (int i = 0; i < access; ++i) {
           const float z = (wide_x[i] - previous.center) * previous.rstd;
-          const float weight = gamma[(from + k) * unit + i];
-          of_dx[i] = wide_dy[i] * previous.rstd * weight - all_g - z * all_gz;
+          dx[i] = wide_dy[i] * previous.rstd * gamma[from + k][i] - all_g - z * all_gz;
         }
-        if (all || columns.has(from + k)) {
-          store_wide(dx + columns.first + Columns::offset(from + k), convert<T>(of_dx));
-        }
+        store_wide(x + ThreadAccesses::offset(from + k), narrow_access<T>(dx));
       }
     });
     ptx::fence_async_proxy();
     __syncwarp();
-    if (lane == 0) ptx::mbarrier_arrive(scratch.done[finished.slot]);
-    receiving.advance(means_buffers);
-    finished.advance(shape.stages);
+    if (lane == 0) ptx::mbarrier_arrive(scratch.done[finished]);
   }
 
+  __syncthreads();  // all rows have left the ring: it now holds the sums
   if (call.sums != nullptr) {
-    float* const sums = call.sums + std::int64_t{cluster} * 2 * call.n + begin + columns.first;
+    auto* const sums = reinterpret_cast<float*>(ring);
 #pragma unroll
-    for (int k = 0; k < Columns::accesses; ++k) {
-      if (!columns.has(k)) continue;
-      Pack<float, unit> of_gamma;
-      Pack<float, unit> of_beta;
-#pragma unroll
-      for (int i = 0; i < unit; ++i) {
-        of_gamma[i] = dgamma[k * unit + i];
-        of_beta[i] = dbeta[k * unit + i];
-      }
-      store_wide(sums + Columns::offset(k), of_gamma);
-      store_wide(sums + call.n + Columns::offset(k), of_beta);
+    for (int k = 0; k < kept_accesses; ++k) {
+      if (!accesses.has(k)) continue;
+      float* const to = sums + accesses.first + ThreadAccesses::offset(k);
+      store_wide(to, dgamma[k]);
+      store_wide(to + shape.part, dbeta[k]);
+    }
+    __syncthreads();
+    float* const of_cluster = call.sums + std::int64_t{cluster} * 2 * call.n + part.first;
+    for (int i = thread; i < part.length; i += cluster_threads) {
+      of_cluster[i] = sums[part.lead + i];
+      of_cluster[call.n + i] = sums[shape.part + part.lead + i];
     }
   }
-  ptx::cluster_sync();  // the other blocks' packets have arrived
+  ptx::cluster_sync();  // no block ends before all packets have arrived
 }
 
 /// Launch geometry: blocks per cluster, and ring.
 struct ClusterRowsPlan {
   int blocks;
+  int period;  // rows between rows at the same offset from a pack; a power of two
   ClusterRowsShape shape;
   std::size_t shared_bytes;
 };
@@ -390,24 +440,27 @@ struct ClusterRowsPlan {
 template <class T>
 ClusterRowsPlan cluster_rows_plan(const NormBackward::Args& args, const Context& context) {
   const NormBackward::Lines lines = NormBackward::lines_of(args);
-  const std::int64_t n = lines.columns.size();
+  const std::int64_t n = lines.columns.size() + part_step - 1;
   const std::int64_t rows = lines.rows.size();
   ClusterRowsPlan plan{};
   plan.blocks = 1;
-  while (plan.blocks < max_cluster && plan.blocks * longest_part<T> < n) plan.blocks *= 2;
+  while (plan.blocks * longest_part<T> < n) plan.blocks *= 2;
   // The sums of a cluster are as many bytes as one to three of its rows: larger clusters have
-  // fewer sums. Blocks keep at least four columns per thread.
+  // fewer sums. Blocks keep at least two accesses per thread.
   while (wants_sums(args) && plan.blocks < max_cluster &&
          rows * plan.blocks < std::int64_t{16} * context.info().sms &&
-         n >= std::int64_t{8} * math_threads * plan.blocks) {
+         n >= std::int64_t{4 * access} * math_threads * plan.blocks) {
     plan.blocks *= 2;
   }
-  plan.shape.part =
-      static_cast<int>(round_up(ceil_div(n, std::int64_t{plan.blocks}), std::int64_t{8}));
+  plan.period = 1;
+  while (plan.period * lines.rows.strides[NormBackward::row_x][0] % vector_width<T> != 0) {
+    plan.period *= 2;
+  }
+  const std::int64_t part =
+      round_up(ceil_div(n, std::int64_t{plan.blocks}), std::int64_t{part_step});
+  plan.shape.part = static_cast<int>(part);
   plan.shape.row_bytes =
-      static_cast<int>(cut_row_bytes(plan.shape.part, static_cast<std::int64_t>(sizeof(T))));
-  plan.shape.bulk_dx = offsets_agree(lines.rows, NormBackward::row_dx, args.dx.data, sizeof(T),
-                                     args.x.data, sizeof(T), vector_width<T>);
+      static_cast<int>(round_up(part * static_cast<std::int64_t>(sizeof(T)), std::int64_t{128}));
   const std::size_t stage = 2 * static_cast<std::size_t>(plan.shape.row_bytes);
   const std::size_t most = context.info().shared_per_block - sizeof(ClusterRowsShared);
   plan.shape.stages =
@@ -415,6 +468,12 @@ ClusterRowsPlan cluster_rows_plan(const NormBackward::Args& args, const Context&
   plan.shared_bytes =
       sizeof(ClusterRowsShared) + stage * static_cast<std::size_t>(plan.shape.stages);
   return plan;
+}
+
+/// Returns the number of clusters: a multiple of the period, or one per row.
+std::int64_t clusters_of(const ClusterRowsPlan& plan, std::int64_t rows, std::int64_t resident) {
+  const std::int64_t period = plan.period;
+  return smaller(rows, larger(resident / period, std::int64_t{1}) * period);
 }
 
 /// Calls f<T>() for the element type of x.
@@ -437,35 +496,21 @@ Support supports(const NormBackward::Args& args, const Context& context) {
   }
   const std::int64_t n = lines.columns.size();
   const std::int64_t longest =
-      with_cluster_type(args, [&]<class T>() { return max_cluster * longest_part<T>; });
-  return n >= shortest_cluster_row && n <= longest
-             ? supported
-             : unsupported("rows of 2049 to 49152 elements; of 16 bits 65536");
-}
-
-/// Returns the adjacent elements per access: all rows begin and end at multiples of it.
-template <class T>
-int cluster_unit(const NormBackward::Args& args) {
-  const NormBackward::Lines lines = NormBackward::lines_of(args);
-  int unit = 4;
-  const auto regular = [&](NormBackward::RowTensor tensor, const ConstTensorRef& of) {
-    return rows_are_regular(lines.rows, lines.columns.size(), tensor, of.data, unit,
-                            unit * static_cast<int>(sizeof(T)));
-  };
-  while (unit > 1 && !(regular(NormBackward::row_x, args.x) &&
-                       regular(NormBackward::row_dy, args.dy) &&
-                       regular(NormBackward::row_dx, args.dx))) {
-    unit /= 2;
+      with_cluster_type(args, [&]<class T>() { return longest_cluster_row<T>; });
+  if (n < shortest_cluster_row || n > longest) {
+    return unsupported("rows of 2049 to 49145 elements; of 16 bits 65529");
   }
-  return unit;
+  return rows_agree(args) ? supported
+                          : unsupported(
+                                "rows of x, dy and dx must have the same offset from 16 "
+                                "bytes");
 }
 
 Work work(const NormBackward::Args& args, const Context& context) {
   const std::int64_t rows = NormBackward::lines_of(args).rows.size();
-  const ClusterRowsPlan plan = with_cluster_type(
-      args, [&]<class T>() { return cluster_rows_plan<T>(args, context); });
-  const std::int64_t clusters =
-      smaller(rows, larger<std::int64_t>(context.info().sms / plan.blocks, 1));
+  const ClusterRowsPlan plan =
+      with_cluster_type(args, [&]<class T>() { return cluster_rows_plan<T>(args, context); });
+  const std::int64_t clusters = clusters_of(plan, rows, context.info().sms / plan.blocks);
   const std::int64_t turns = ceil_div(rows, clusters);
   return with_finish(args,
                      {.blocks = plan.blocks * clusters,
@@ -480,12 +525,9 @@ void run(const NormBackward::Args& args, Context& context) {
   with_cluster_type(args, [&]<class T>() {
     NormGradientArguments<T> call = call_of<T>(args);
     const ClusterRowsPlan plan = cluster_rows_plan<T>(args, context);
-    const int unit = cluster_unit<T>(args);
-    auto* const kernel = unit == 4   ? norm_backward_cluster_rows<T, 4>
-                         : unit == 2 ? norm_backward_cluster_rows<T, 2>
-                                     : norm_backward_cluster_rows<T, 1>;
-    call.chunks = smaller(call.rows, resident_clusters(context, kernel, cluster_threads,
-                                                       plan.shared_bytes, plan.blocks));
+    call.chunks = clusters_of(plan, call.rows,
+                              resident_clusters(context, norm_backward_cluster_rows<T>,
+                                                cluster_threads, plan.shared_bytes, plan.blocks));
     if (wants_sums(args)) {
       call.sums = static_cast<float*>(
           context.workspace(static_cast<std::size_t>(2 * call.chunks * call.n) * sizeof(float)));
@@ -496,7 +538,7 @@ void run(const NormBackward::Args& args, Context& context) {
             .shared_bytes = plan.shared_bytes,
             .cluster = plan.blocks,
             .dependent = can_depend(context)},
-           kernel, call, plan.shape);
+           norm_backward_cluster_rows<T>, call, plan.shape);
     if (call.sums != nullptr) launch_finish(context, call, can_depend(context));
   });
 }
