@@ -5,7 +5,8 @@
 //          of dgamma and dbeta for each thread's columns, over all rows that its block processes. A
 //          second, small kernel adds up the blocks' sums.
 // Changes  against block_per_row: x and dy are read once, in 16-byte loads.
-// Cost     Compulsory traffic, and the blocks' sums once: 2 n elements per 8 rows or more.
+// Cost     Compulsory traffic, and the blocks' sums once: 2 n elements per 8 rows or more, or per
+//          row if SMs remained idle otherwise.
 // Limits   Contiguous rows of full, aligned 16-byte packs: up to 8192 elements of f32, f16 and
 //          bf16, 4096 of f64.
 // Source   the structure of Apex's and Liger's layer norm backward.
@@ -157,16 +158,21 @@ RowBlock block_of(const NormBackward::Args& args) {
       size == 2 ? packs<f16> : packs<float>, 1, max_threads);
 }
 /// Returns the grid size: at most the resident blocks, and few enough that each of a block's rows
-/// of threads processes eight rows or more, which bounds the partial sums that are added up.
-std::int64_t blocks_of(std::int64_t rows, const RowBlock& block, std::int64_t resident) {
-  return clamped(ceil_div(rows, rows_a_chunk * block.rows), std::int64_t{1}, resident);
+/// of threads processes eight rows or more, which bounds the partial sums that are added up, unless
+/// SMs remained idle.
+std::int64_t blocks_of(std::int64_t rows, const RowBlock& block, std::int64_t resident,
+                       const Context& context) {
+  const std::int64_t most = larger(ceil_div(rows, std::int64_t{block.rows}), std::int64_t{1});
+  const std::int64_t few = larger(ceil_div(rows, rows_a_chunk * block.rows),
+                                  smaller(most, std::int64_t{context.info().sms}));
+  return clamped(few, std::int64_t{1}, resident);
 }
 
 Work work(const NormBackward::Args& args, const Context& context) {
   const std::int64_t rows = NormBackward::lines_of(args).rows.size();
   const RowBlock block = block_of(args);
   const Work all = row_work(rows, block, 1, type_path(args.x.dtype), 128);
-  const Work work = in_turns(context, in_turns(blocks_of(rows, block, all.blocks), all));
+  const Work work = in_turns(context, in_turns(blocks_of(rows, block, all.blocks, context), all));
   return with_finish(args, work, work.blocks * block.rows);
 }
 
@@ -178,7 +184,7 @@ void run(const NormBackward::Args& args, Context& context) {
     const std::size_t shared_bytes = sizeof(Shared<W>);
     const std::int64_t resident = resident_blocks(context, norm_backward_registers<T>,
                                                   block.threads * block.rows, shared_bytes);
-    const std::int64_t blocks = blocks_of(call.rows, block, resident);
+    const std::int64_t blocks = blocks_of(call.rows, block, resident, context);
     call.chunks = blocks * block.rows;
     if (wants_sums(args)) {
       call.sums = static_cast<W*>(

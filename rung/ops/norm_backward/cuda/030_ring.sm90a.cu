@@ -441,13 +441,15 @@ __global__ void __launch_bounds__(max_threads, 1)
   if (call.sums != nullptr) add_up(mine, ring, dgamma, dbeta, single);
 }
 
-constexpr std::int64_t rows_a_chunk = 8;
+/// The sums of a block are as many bytes as one to three of its rows.
+constexpr std::int64_t rows_per_block = 4;
 
-/// Returns the number of blocks: at most one per SM, each with at least eight rows per team. A
-/// multiple of the period, or one block per row.
+/// Returns the number of blocks: at most one per SM, each with at least four rows, and one per
+/// team. A multiple of the period, or one block per row.
 std::int64_t blocks_of(std::int64_t rows, const RingPlan& plan, const Context& context) {
-  const std::int64_t blocks = clamped(ceil_div(rows, rows_a_chunk * plan.teams), std::int64_t{1},
-                                      std::int64_t{context.info().sms});
+  const std::int64_t least = larger<std::int64_t>(rows_per_block, plan.teams);
+  const std::int64_t blocks =
+      clamped(ceil_div(rows, least), std::int64_t{1}, std::int64_t{context.info().sms});
   const std::int64_t period = plan.period;
   const std::int64_t multiple = larger(blocks / period, std::int64_t{1}) * period;
   return smaller(multiple, larger(rows, std::int64_t{1}));
