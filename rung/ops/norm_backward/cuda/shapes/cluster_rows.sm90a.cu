@@ -264,6 +264,9 @@ __global__ void __launch_bounds__(cluster_threads, 1)
     RingPosition at;
     Small waiting{};  // of the row that was loaded last
     for (int turn = 0; turn < turns; ++turn) {
+      const int next = turn - 1 + shape.stages;
+      const int stage = before(at.slot);  // of row turn - 1
+      if (turn > 1 && next - 1 < turns) write_small(before(stage), waiting);
       ptx::mbarrier_wait(scratch.done[at.slot], at.parity);
       T* const dx = row_of(call.dx, NormBackward::row_dx, turn) + part.first;
       if (lane == 0) {
@@ -271,9 +274,6 @@ __global__ void __launch_bounds__(cluster_threads, 1)
         ptx::bulk_commit();
       }
       cut.store_edge(dx, stage_of(at.slot, 0), lane);
-      const int next = turn - 1 + shape.stages;
-      const int stage = before(at.slot);  // of row turn - 1
-      if (turn > 1 && next - 1 < turns) write_small(before(stage), waiting);
       if (turn > 0 && next < turns) {
         if (lane == 0) {
           ptx::bulk_wait_read<1>();
