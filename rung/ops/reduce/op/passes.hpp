@@ -21,8 +21,8 @@ inline Support require_one_f32_sum(const Reduce::Args& args, const Context&) {
   return supported;
 }
 
-/// Calls pass(in, n, out, blocks) for each pass; the last pass writes y. A block sums `per_block`
-/// elements. The workspace starts with `scratch` floats for the passes' use.
+/// Calls pass(in, n, out, blocks, memory) for each pass; the last pass writes y. A block sums
+/// `per_block` elements. `memory` has `scratch` floats for the passes' use.
 template <class Pass>
 void in_passes(const Reduce::Args& args, Context& context, std::int64_t per_block,
                std::int64_t scratch, const Pass& pass) {
@@ -37,7 +37,7 @@ void in_passes(const Reduce::Args& args, Context& context, std::int64_t per_bloc
   for (int which = 0;; which = 1 - which) {
     const std::int64_t blocks = n == 0 ? 1 : ceil_div(n, per_block);
     float* const out = blocks == 1 ? static_cast<float*>(args.y.data) : partial[which];
-    pass(in, n, out, blocks);
+    pass(in, n, out, blocks, memory);
     if (blocks == 1) return;
     in = out;
     n = blocks;

@@ -15,14 +15,14 @@ Cost traffic(const Reduce::Args& args) {
 
 void run(const Reduce::Args& args, Context& context) {
   const std::int64_t items = reduce_opencl::group_items(context);
-  reduce_opencl::in_passes(args, context, items * per_item, 0,
-                           [&](const float* in, std::int64_t n, float* out, std::int64_t groups) {
-                             opencl::launch(
-                                 context, {.source = source, .name = "reduce_two_stage"},
-                                 {.groups = {groups}, .items = {items}}, opencl::pointer_to(in), n,
-                                 opencl::pointer_to(out),
-                                 opencl::Local{static_cast<std::size_t>(items) * sizeof(float)});
-                           });
+  reduce_opencl::in_passes(
+      args, context, items * per_item, 0,
+      [&](const float* in, std::int64_t n, float* out, std::int64_t groups, const float*) {
+        opencl::launch(context, {.source = source, .name = "reduce_two_stage"},
+                       {.groups = {groups}, .items = {items}}, opencl::pointer_to(in), n,
+                       opencl::pointer_to(out),
+                       opencl::Local{static_cast<std::size_t>(items) * sizeof(float)});
+      });
 }
 
 const Rung<Reduce> self{{.name = "two_stage",

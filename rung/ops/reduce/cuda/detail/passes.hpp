@@ -23,7 +23,7 @@ template <class Layout>
 void run_passes(const Reduce::Args& args, Context& context, std::int64_t a_block,
                 void (*kernel)(const float*, std::int64_t, float*)) {
   in_passes(args, context, a_block, 0,
-            [&](const float* in, std::int64_t n, float* out, std::int64_t blocks) {
+            [&](const float* in, std::int64_t n, float* out, std::int64_t blocks, float*) {
               launch(context,
                      {.grid = blocks, .block = pass_threads, .shared_bytes = sizeof(Layout)},
                      kernel, in, n, out);
@@ -36,9 +36,8 @@ inline void run_global_tree(const Reduce::Args& args, Context& context,
                             void (*kernel)(const float*, std::int64_t, float*, float*)) {
   const std::int64_t scratch = round_up(larger<std::int64_t>(args.terms.size(), 1), pass_threads);
   in_passes(args, context, pass_threads, scratch,
-            [&](const float* in, std::int64_t n, float* out, std::int64_t blocks) {
-              launch(context, {.grid = blocks, .block = pass_threads}, kernel, in, n,
-                     static_cast<float*>(context.workspace(0)), out);
+            [&](const float* in, std::int64_t n, float* out, std::int64_t blocks, float* copy) {
+              launch(context, {.grid = blocks, .block = pass_threads}, kernel, in, n, copy, out);
             });
 }
 

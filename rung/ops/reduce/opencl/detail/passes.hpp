@@ -25,13 +25,13 @@ inline void run_global_tree(const Reduce::Args& args, Context& context,
   const std::int64_t items = group_items(context);
   const std::int64_t elements = args.terms.size();
   const std::int64_t scratch = round_up(elements == 0 ? 1 : elements, items);
-  in_passes(args, context, items, scratch,
-            [&](const float* in, std::int64_t n, float* out, std::int64_t groups) {
-              opencl::launch(context, {.source = source, .name = name},
-                             {.groups = {groups}, .items = {items}}, opencl::pointer_to(in), n,
-                             opencl::pointer_to(static_cast<const float*>(context.workspace(0))),
-                             opencl::pointer_to(out));
-            });
+  in_passes(
+      args, context, items, scratch,
+      [&](const float* in, std::int64_t n, float* out, std::int64_t groups, const float* copy) {
+        opencl::launch(context, {.source = source, .name = name},
+                       {.groups = {groups}, .items = {items}}, opencl::pointer_to(in), n,
+                       opencl::pointer_to(copy), opencl::pointer_to(out));
+      });
 }
 
 }  // namespace rung::reduce_opencl
