@@ -12,9 +12,14 @@
 #include "rung/core/operator.hpp"
 #include "rung/core/rates.hpp"
 #include "rung/core/tuning.hpp"
+#include "rung/core/workspace.hpp"
 
 namespace rung {
 namespace {
+
+/// Allocator of the simulated GPU's workspaces; null until it is set. Constant-initialized for the
+/// same reason as first_registration.
+constinit const detail::WorkspaceAllocator* simulated_workspaces = nullptr;
 
 /// Head of the list of registered backends. Constant-initialized, because static constructors of
 /// other files push to it in any order.
@@ -89,6 +94,10 @@ Availability available(Backend backend) {
   return {false, api->why_not()};
 }
 
+void detail::set_simulated_workspaces(const WorkspaceAllocator& allocator) noexcept {
+  simulated_workspaces = &allocator;
+}
+
 /// Device memory of a context's workspace.
 struct Context::Pool {
   explicit Pool(const DeviceApi& device_api, int device_index)
@@ -102,10 +111,17 @@ struct Context::Pool {
   /// and OpenCL keeps released buffers until enqueued kernels have finished.
   [[nodiscard]] bool asynchronous() const { return api.backend == Backend::cuda; }
 
+  /// Returns true if each request gets memory of its own, of exactly the requested size.
+  [[nodiscard]] bool exact() const {
+    return api.backend == Backend::simt && simulated_workspaces != nullptr;
+  }
+
   void release_all() noexcept {
     for (void* block : blocks) {
       if (api.backend == Backend::cpu) {
         detail::release_workspace(block);
+      } else if (exact()) {
+        simulated_workspaces->release(block);
       } else {
         api.release(index, block);
       }
@@ -118,6 +134,10 @@ struct Context::Pool {
     blocks.reserve(blocks.size() + 1);  // so that push_back() cannot throw after the allocation
     if (api.backend == Backend::cpu) {
       blocks.push_back(detail::allocate_workspace(bytes));
+      return blocks.back();
+    }
+    if (exact()) {
+      blocks.push_back(simulated_workspaces->allocate(bytes));
       return blocks.back();
     }
     blocks.push_back(api.allocate(index, bytes + workspace_alignment));
@@ -259,6 +279,8 @@ void* Context::grow(std::size_t bytes) {
     workspace_ = nullptr;
     capacity_ = 0;
   }
+  // The capacity stays 0, so that every request gets here.
+  if (pool.exact()) return pool.allocate(bytes);
   workspace_ = pool.allocate(wanted);
   capacity_ = wanted;
   return workspace_;

@@ -12,6 +12,7 @@
 #include <new>
 #include <utility>
 
+#include "rung/core/workspace.hpp"
 #include "rung/simt/limits.hpp"
 #include "rung/simt/record.hpp"
 #include "rung/simt/simulator.hpp"
@@ -25,12 +26,21 @@ constexpr std::align_val_t allocation_alignment{256};  // as in cudaMalloc
 /// session detects them.
 constexpr std::size_t margin = 256;
 
+constexpr std::align_val_t workspace_alignment{4096};  // as Context::workspace() promises
+/// Bytes of red zone on each side of a workspace; a multiple of its alignment.
+constexpr std::size_t workspace_margin = 4096;
+
 /// Maximum bytes of freed memory in quarantine: while a session records, freed addresses are not
 /// reused.
 constexpr std::size_t max_kept = std::size_t{256} << 20;
+struct KeptMemory {
+  std::byte* begin;  // red zones included
+  std::size_t bytes;
+  std::align_val_t alignment;
+};
 struct Kept {
   std::mutex mutex;
-  std::deque<std::pair<std::byte*, std::size_t>> memory;
+  std::deque<KeptMemory> memory;
   std::size_t bytes = 0;
 };
 Kept& kept() {
@@ -43,18 +53,36 @@ std::size_t host_memory() {
          static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-void* allocate(int, std::size_t bytes) {
+/// Allocates `bytes` bytes between two red zones of `red_zone` bytes, all filled with poison.
+std::byte* allocate_poisoned(std::size_t bytes, std::size_t red_zone, std::align_val_t alignment) {
   // Poisoning touches every page, so sizes beyond the host's memory are rejected first.
-  void* whole = bytes < host_memory()
-                    ? ::operator new(bytes + 2 * margin, allocation_alignment, std::nothrow)
-                    : nullptr;
-  if (whole == nullptr) {
+  const std::size_t whole = bytes + 2 * red_zone;
+  void* memory = bytes < host_memory() ? ::operator new(whole, alignment, std::nothrow) : nullptr;
+  if (memory == nullptr) {
     throw Error(ErrorCode::out_of_memory, "simulated GPU: no memory for " + std::to_string(bytes) +
                                               " bytes, the machine has " +
                                               std::to_string(host_memory()));
   }
-  std::memset(whole, poison, bytes + 2 * margin);
-  std::byte* memory = static_cast<std::byte*>(whole) + margin;
+  std::memset(memory, poison, whole);
+  return static_cast<std::byte*>(memory) + red_zone;
+}
+
+/// Deletes the memory. While a session records, puts it in quarantine first.
+void retire(const KeptMemory& memory) noexcept {
+  Kept& old = kept();
+  const std::lock_guard lock(old.mutex);
+  const std::size_t most = record::checking() ? max_kept : 0;
+  old.memory.push_back(memory);
+  old.bytes += memory.bytes;
+  while (old.bytes > most || (most == 0 && !old.memory.empty())) {
+    old.bytes -= old.memory.front().bytes;
+    ::operator delete(old.memory.front().begin, old.memory.front().alignment);
+    old.memory.pop_front();
+  }
+}
+
+void* allocate(int, std::size_t bytes) {
+  std::byte* const memory = allocate_poisoned(bytes, margin, allocation_alignment);
   // All bytes count as initialized: host code writes tensors through pointers, unobserved.
   record::register_memory({.begin = memory, .bytes = bytes, .name = "device memory"});
   return memory;
@@ -64,17 +92,33 @@ void release(int, void* memory) noexcept {
   if (memory == nullptr) return;
   const std::size_t bytes = record::find_memory(memory).bytes;
   record::unregister_memory(memory);
-  Kept& old = kept();
-  const std::lock_guard lock(old.mutex);
-  const std::size_t most = record::checking() ? max_kept : 0;
-  old.memory.emplace_back(static_cast<std::byte*>(memory) - margin, bytes);
-  old.bytes += bytes;
-  while (old.bytes > most || (most == 0 && !old.memory.empty())) {
-    old.bytes -= old.memory.front().second;
-    ::operator delete(old.memory.front().first, allocation_alignment);
-    old.memory.pop_front();
-  }
+  retire({static_cast<std::byte*>(memory) - margin, bytes + 2 * margin, allocation_alignment});
 }
+
+/// Allocates a workspace. Only kernels use it, so that reads of bytes that none has written are
+/// findings.
+void* allocate_workspace(std::size_t bytes) {
+  std::byte* const memory = allocate_poisoned(bytes, workspace_margin, workspace_alignment);
+  record::register_memory({.begin = memory - workspace_margin,
+                           .bytes = bytes + 2 * workspace_margin,
+                           .initialized = false,
+                           .name = "the workspace",
+                           .guard_before = workspace_margin,
+                           .guard_behind = workspace_margin});
+  return memory;
+}
+
+void release_workspace(void* memory) noexcept {
+  std::byte* const begin = static_cast<std::byte*>(memory) - workspace_margin;
+  const std::size_t whole = record::find_memory(begin).bytes;
+  record::unregister_memory(begin);
+  retire({begin, whole, workspace_alignment});
+}
+
+constexpr detail::WorkspaceAllocator workspaces{allocate_workspace, release_workspace};
+const struct WorkspaceRegistration {
+  WorkspaceRegistration() noexcept { detail::set_simulated_workspaces(workspaces); }
+} workspace_registration;
 
 /// Describes the device. Called when a context is created, so that an invalid RUNG_SIMT_ORDER is
 /// reported at that time instead of at each launch.
@@ -113,7 +157,8 @@ const DeviceRegistration self{{
 
 Allocation find_allocation(const void* address) {
   const record::Memory memory = record::find_memory(address);
-  return {static_cast<std::byte*>(const_cast<void*>(memory.begin)), memory.bytes};
+  return {static_cast<std::byte*>(const_cast<void*>(memory.begin)) + memory.guard_before,
+          memory.bytes - memory.guard_before - memory.guard_behind};
 }
 
 }  // namespace rung::simt

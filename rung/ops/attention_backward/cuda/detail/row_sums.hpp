@@ -7,6 +7,7 @@
 
 #include "rung/device/collectives.hpp"
 #include "rung/device/launch.hpp"
+#include "rung/device/unwritten.hpp"
 #include "rung/ops/attention_backward/cuda/detail/gradients.hpp"
 
 namespace rung::attention_backward_cuda::inline RUNG_TARGET {
@@ -120,6 +121,8 @@ RowSums<Accumulator<T>> make_row_sums(const AttentionBackward::Args& args, Conte
   const std::int64_t sums = count_sums(args) + sum_tail;
   auto* const memory =
       static_cast<Sum*>(context.workspace(static_cast<std::size_t>(2 * sums) * sizeof(Sum)));
+  // Bulk copies also load numbers that belong to no query.
+  allow_unwritten(memory, static_cast<std::size_t>(2 * sums) * sizeof(Sum));
   const RowSums<Sum> rows{memory, memory + sums};
   launch(context, {.grid = ceil_div(count, rows_per_sum_block), .block = 32 * rows_per_sum_block},
          attention_backward_row_sums<T>, p, rows, count);
