@@ -28,14 +28,12 @@ struct RUNG_API Attention {
       "         (tensors that are given, too), lse (written too), lengths (other numbers of keys "
       "for\n"
       "         each batch element), packed (other numbers of queries and keys for each batch\n"
-      "         element, one after another), page=N (k and v in scattered pages of N keys), bshd "
-      "(q,\n"
-      "         k and v are in memory as BxSxHxD), e4m3 (the type of k and v), scaled (with e4m3: "
-      "a\n"
-      "         factor per batch element and head of k and of v), special (values: NaN and\n"
-      "         infinities, in keys that are not seen too), masked (values: scores of -infinity, "
-      "of\n"
-      "         some or all keys of a query, with NaN and infinities in v)";
+      "         element, one after another), packed=queries and packed=keys (only of these),\n"
+      "         page=N (k and v in scattered pages of N keys), bshd (q, k and v are in memory as\n"
+      "         BxSxHxD), e4m3 (the type of k and v), scaled (with e4m3: a factor per batch\n"
+      "         element and head of k and of v), special (values: NaN and infinities, in keys\n"
+      "         that are not seen too), masked (values: scores of -infinity, of some or all keys\n"
+      "         of a query, with NaN and infinities in v)";
 
   struct Call {
     ConstTensorRef q = {};

@@ -265,6 +265,19 @@ std::vector<Problem> Attention::check_problems(Backend backend) {
       "bf16 5x2x37x36,packed,causal",                               // rows not aligned to 16 bytes
       "f32 2x2x3x24,kv=1,keys=700,packed,causal,slopes,sinks,lse",  // enough keys to be split
       "bf16 4x4x2x64,kv=2,keys=700,packed,causal,lse",
+      "f32 5x2x9x16,keys=20,packed=keys,lse",
+      "f32 4x4x5x24,kv=2,keys=40,packed=keys,causal,window=7,cap=2,slopes,sinks,lse",
+      "f32 0x2x3x8,packed=keys",
+      "f64 5x2x11x24,packed=keys,causal,bshd",
+      "f16 5x4x70x64,kv=2,keys=90,packed=keys,causal,lse",
+      "bf16 4x2x40x128,keys=150,packed=keys,causal,window=33,bshd",
+      "bf16 5x2x37x36,packed=keys",                               // rows not aligned to 16 bytes
+      "bf16 9x8x2x128,kv=2,keys=300,packed=keys,causal,lse",      // few queries against caches
+      "f32 3x2x3x24,kv=1,keys=700,packed=keys,slopes,sinks,lse",  // enough keys to be split
+      "f32 5x4x9x24,kv=2,keys=30,packed=queries,lengths,causal,lse",
+      "f16 5x2x70x64,keys=96,page=16,packed=queries,lengths,causal,lse",
+      "bf16 5x2x40x128,keys=100,packed=queries,causal,window=33,cap=2",
+      "bf16 9x8x2x128,kv=2,keys=300,packed=queries,causal,lse",
   });
   problems.insert(problems.end(), packed.begin(), packed.end());
   const std::vector<Problem> paged = Problem::parse_all({
@@ -302,6 +315,7 @@ std::vector<Problem> Attention::check_problems(Backend backend) {
       "bf16 5x2x40x64,keys=100,lengths,causal,lse,special,e4m3,scaled",
       "bf16 5x2x150x64,keys=90,packed,causal,window=33,e4m3,scaled,lse",
       "bf16 9x8x2x128,kv=2,keys=300,packed,causal,sinks,e4m3,scaled",
+      "bf16 5x8x2x128,kv=2,keys=300,packed=keys,causal,e4m3,scaled,lse",
       "bf16 2x4x70x128,kv=2,keys=160,page=32,causal,window=90,bshd,e4m3,scaled",
       "bf16 1x2x40x256,dv=72,keys=90,e4m3,scaled",
   });
@@ -365,11 +379,14 @@ Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
   const std::int64_t value_width = problem.integer("dv", width, Problem::count);
   const bool bshd = problem.has("bshd");
   const bool lengths = problem.has("lengths");
-  const bool packed = problem.has("packed");
+  const ProblemPacking packing(name, problem);
   const Pages pages(batch, keys, problem.integer("page", 0, Problem::count));
   const bool extreme = problem.has("special") || problem.has("masked");
-  if (packed && (extreme || lengths || pages.size > 0 || problem.has("bias"))) {
+  if (packing.keys && (extreme || lengths || pages.size > 0 || problem.has("bias"))) {
     reject(name, "packed is given; accepted without special, masked, lengths, page and bias");
+  }
+  if (packing.queries && (extreme || problem.has("bias"))) {
+    reject(name, "packed=queries is given; accepted without special, masked and bias");
   }
   if (pages.size > 0 && keys % pages.size != 0) {
     reject(name, fmt::format("keys is {}; accepted: a multiple of {}, the keys of a page", keys,
@@ -421,17 +438,18 @@ Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
   }
   Call call;
   AttentionOptions& options = call.options;
-  const std::int64_t query_elements = packed ? 1 : batch;
-  const std::int64_t query_rows = packed ? problem_offset(batch, queries, 0) : queries;
-  const std::int64_t key_elements = packed ? 1 : pages.size > 0 ? pages.count() : batch;
-  const std::int64_t key_rows = packed ? problem_offset(batch, keys, key_shift(queries, keys))
+  const std::int64_t query_elements = packing.queries ? 1 : batch;
+  const std::int64_t query_rows = packing.queries ? problem_offset(batch, queries, 0) : queries;
+  const std::int64_t key_elements = packing.keys ? 1 : pages.size > 0 ? pages.count() : batch;
+  const std::int64_t key_rows = packing.keys
+                                    ? problem_offset(batch, keys, key_shift(packing, queries, keys))
                                 : pages.size > 0 ? pages.size
                                                  : keys;
   call.q = input("q", problem.dtype, query_elements, heads, query_rows, width, narrowed, q_maker);
   call.k = input("k", key_type, key_elements, kv_heads, key_rows, width, narrowed_keys, k_maker);
   call.v = input("v", key_type, key_elements, kv_heads, key_rows, value_width, 1.0, v_maker);
   const DType arithmetic = problem.dtype == DType::f64 ? DType::f64 : DType::f32;
-  make_options(problem, {batch, heads, queries, keys, arithmetic}, inputs, options);
+  make_options(problem, packing, {batch, heads, queries, keys, arithmetic}, inputs, options);
   if (pages.size > 0) {
     options.page_table = inputs.input(
         "page_table", DType::i32, {batch, pages.per_element},

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <string_view>
 
 #include "rung/core/bounds.hpp"
@@ -29,6 +30,24 @@ inline std::int64_t stated_length(std::int64_t batch_element, std::int64_t keys)
       return -3;
   }
 }
+
+/// Operands of a problem whose batch elements are packed: both (`packed`), those with a row per
+/// query (`packed=queries`), or those with a row per key (`packed=keys`).
+struct ProblemPacking {
+  bool queries = false;
+  bool keys = false;
+
+  ProblemPacking(std::string_view op, const Problem& problem) {
+    if (!problem.has("packed")) return;
+    const std::string_view which = problem.text("packed", "");
+    if (!which.empty() && which != "queries" && which != "keys") {
+      reject(op, "packed is '" + std::string(which) + "'; accepted: queries, keys, or no value");
+    }
+    queries = which != "keys";
+    keys = which != "queries";
+  }
+  [[nodiscard]] bool any() const { return queries || keys; }
+};
 
 /// Returns the number of rows of a batch element of `packed` problems: all, some, none, or one.
 /// `shift` is 1 for keys whose numbers differ from those of the queries.
@@ -62,8 +81,11 @@ inline std::int64_t problem_rows_of(std::int64_t batch, std::int64_t total, int 
   return rows;
 }
 
-/// Returns whether the numbers of keys of a packed problem differ from those of the queries.
-inline int key_shift(std::int64_t queries, std::int64_t keys) { return keys == queries ? 0 : 1; }
+/// Returns whether the numbers of keys of a problem with packed keys differ from those of packed
+/// queries.
+inline int key_shift(const ProblemPacking& packing, std::int64_t queries, std::int64_t keys) {
+  return packing.queries && keys == queries ? 0 : 1;
+}
 
 /// Returns a bias of heads x queries x keys as one for every batch element, as masks of programs
 /// are.
@@ -89,8 +111,8 @@ struct OptionShape {
 
 /// Sets the options that the text of a problem gives, and makes their tensors.
 template <class Options>
-void make_options(const Problem& problem, const OptionShape& shape, Inputs& inputs,
-                  Options& options) {
+void make_options(const Problem& problem, const ProblemPacking& packing, const OptionShape& shape,
+                  Inputs& inputs, Options& options) {
   options.scale = problem.number("scale", 0);
   options.causal = problem.has("causal");
   options.window = problem.integer("window", 0, Problem::count);
@@ -108,9 +130,9 @@ void make_options(const Problem& problem, const OptionShape& shape, Inputs& inpu
           return static_cast<double>(problem_offset(index, rows, shift));
         }));
   };
-  if (problem.has("packed")) {
-    options.query_offsets = offsets("query_offsets", shape.queries, 0);
-    options.key_offsets = offsets("key_offsets", keys, key_shift(shape.queries, keys));
+  if (packing.queries) options.query_offsets = offsets("query_offsets", shape.queries, 0);
+  if (packing.keys) {
+    options.key_offsets = offsets("key_offsets", keys, key_shift(packing, shape.queries, keys));
   }
   if (problem.has("slopes")) {
     options.slopes = inputs.input("slopes", shape.arithmetic, {shape.heads},
@@ -157,7 +179,10 @@ ProblemWriter write_options(const Args& args) {
       .flag("bias", is_given(options.bias))
       .flag("sinks", is_given(options.sinks))
       .flag("lengths", is_given(options.key_lengths))
-      .flag("packed", args.is_packed());
+      .flag("packed", by_queries && args.has_key_offsets());
+  if (by_queries != args.has_key_offsets()) {
+    writer.text("packed", by_queries ? "queries" : "keys", "");
+  }
   return writer;
 }
 

@@ -28,8 +28,9 @@ struct RUNG_API AttentionBackward {
       "sinks\n"
       "         (tensors that are given, too), lengths (other numbers of keys for each batch\n"
       "         element), packed (other numbers of queries and keys for each batch element, one\n"
-      "         after another), bshd (what is read is in memory as BxSxHxD), special (values: NaN\n"
-      "         in keys that no query sees, and queries that see no key)";
+      "         after another), packed=queries and packed=keys (only of these), bshd (what is\n"
+      "         read is in memory as BxSxHxD), special (values: NaN in keys that no query sees,\n"
+      "         and queries that see no key)";
 
   struct Call {
     ConstTensorRef q = {};

@@ -29,7 +29,8 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 /// Extents of a problem, and its mask.
 struct ProblemShape {
   std::int64_t batch, heads, queries, width, kv_heads, keys, value_width;
-  bool causal, lengths, bshd, packed;
+  bool causal, lengths, bshd;
+  ProblemPacking packing;
   std::int64_t window;
 
   explicit ProblemShape(const Problem& problem)
@@ -43,16 +44,17 @@ struct ProblemShape {
         causal(problem.has("causal")),
         lengths(problem.has("lengths")),
         bshd(problem.has("bshd")),
-        packed(problem.has("packed")),
+        packing(AttentionBackward::name, problem),
         window(problem.integer("window", 0, Problem::count)) {}
 
-  /// Packed problems have one element on the first axis, with the rows of all.
-  [[nodiscard]] std::int64_t elements() const { return packed ? 1 : batch; }
+  /// Packed operands have one element on the first axis, with the rows of all.
+  [[nodiscard]] std::int64_t query_elements() const { return packing.queries ? 1 : batch; }
   [[nodiscard]] std::int64_t query_rows() const {
-    return packed ? problem_offset(batch, queries, 0) : queries;
+    return packing.queries ? problem_offset(batch, queries, 0) : queries;
   }
+  [[nodiscard]] std::int64_t key_elements() const { return packing.keys ? 1 : batch; }
   [[nodiscard]] std::int64_t key_rows() const {
-    return packed ? problem_offset(batch, keys, key_shift(queries, keys)) : keys;
+    return packing.keys ? problem_offset(batch, keys, key_shift(packing, queries, keys)) : keys;
   }
   [[nodiscard]] KeyMask<std::int64_t> mask(std::int64_t batch_element) const {
     const auto stated = static_cast<std::int32_t>(stated_length(batch_element, keys));
@@ -105,10 +107,10 @@ ForwardResults forward_results(const AttentionBackward::Call& call, const Proble
     }
     return made;
   };
-  ForwardResults results{
-      Tensor(call.q.dtype, {shape.elements(), shape.heads, shape.query_rows(), shape.value_width}),
-      Tensor(call.q.dtype == DType::f64 ? DType::f64 : DType::f32,
-             {shape.elements(), shape.heads, shape.query_rows()})};
+  ForwardResults results{Tensor(call.q.dtype, {shape.query_elements(), shape.heads,
+                                               shape.query_rows(), shape.value_width}),
+                         Tensor(call.q.dtype == DType::f64 ? DType::f64 : DType::f32,
+                                {shape.query_elements(), shape.heads, shape.query_rows()})};
   AttentionOptions options{.scale = call.options.scale,
                            .causal = call.options.causal,
                            .window = call.options.window,
@@ -122,8 +124,10 @@ ForwardResults forward_results(const AttentionBackward::Call& call, const Proble
     return ConstTensorRef(copies.back());
   };
   options.key_lengths = copy_if(call.options.key_lengths, "key_lengths");
-  if (shape.packed) {
+  if (shape.packing.queries) {
     options.query_offsets = as_offsets(copy_if(call.options.query_offsets, "query_offsets"));
+  }
+  if (shape.packing.keys) {
     options.key_offsets = as_offsets(copy_if(call.options.key_offsets, "key_offsets"));
   }
   options.slopes = copy_if(call.options.slopes, "slopes");
@@ -288,6 +292,14 @@ std::vector<Problem> AttentionBackward::check_problems(Backend backend) {
       "bf16 6x2x150x64,kv=1,keys=70,packed,causal,sinks",  // more queries than keys
       "f16 7x1x290x128,keys=200,packed,causal,window=90,cap=2",
       "bf16 9x3x3x64,packed,cap=1",
+      "f32 5x2x9x16,keys=12,packed=keys",
+      "f32 4x4x6x8,kv=2,keys=20,packed=keys,causal,window=7,cap=2,slopes,sinks",
+      "f64 5x2x7x8,packed=keys,causal,bshd",
+      "f16 5x4x40x64,kv=2,keys=70,packed=keys,causal",
+      "bf16 4x2x20x128,keys=90,packed=keys,causal,window=33,bshd",
+      "bf16 5x2x17x36,packed=keys",  // rows not aligned to 16 bytes
+      "f32 5x4x9x16,kv=2,keys=12,packed=queries,lengths,causal",
+      "bf16 5x2x80x64,kv=1,keys=50,packed=queries,lengths,causal,cap=2",
   });
   problems.insert(problems.end(), packed.begin(), packed.end());
   if (backend == Backend::simt) return problems;
@@ -332,8 +344,11 @@ AttentionBackward::Call AttentionBackward::make(const Problem& problem, Inputs& 
                   "lengths", "packed", "bshd", "special"});
   const ProblemShape shape(problem);
   const bool special = problem.has("special");
-  if (shape.packed && (special || shape.lengths || problem.has("bias"))) {
+  if (shape.packing.keys && (special || shape.lengths || problem.has("bias"))) {
     reject(name, "packed is given; accepted without special, lengths and bias");
+  }
+  if (shape.packing.queries && (special || problem.has("bias"))) {
+    reject(name, "packed=queries is given; accepted without special and bias");
   }
   const DType dtype = problem.dtype;
   const bool adversarial = inputs.variant().values == Values::adversarial;
@@ -345,10 +360,11 @@ AttentionBackward::Call AttentionBackward::make(const Problem& problem, Inputs& 
                                : dtype == DType::f16 ? 1
                                                      : 0x1p-28;
   const double narrow_dout = adversarial && dtype == DType::f16 ? 0x1p-4 : 1;
-  const auto input = [&](std::string_view tensor, std::int64_t heads, std::int64_t rows,
-                         std::int64_t columns, double scale, const ValueMaker& maker) {
-    const Extents extents = shape.bshd ? Extents{shape.elements(), rows, heads, columns}
-                                       : Extents{shape.elements(), heads, rows, columns};
+  const auto input = [&](std::string_view tensor, std::int64_t elements, std::int64_t heads,
+                         std::int64_t rows, std::int64_t columns, double scale,
+                         const ValueMaker& maker) {
+    const Extents extents = shape.bshd ? Extents{elements, rows, heads, columns}
+                                       : Extents{elements, heads, rows, columns};
     ConstTensorRef made = maker ? inputs.input(tensor, dtype, extents, maker)
                                 : inputs.input(tensor, dtype, extents, scale);
     if (shape.bshd) {
@@ -378,15 +394,17 @@ AttentionBackward::Call AttentionBackward::make(const Problem& problem, Inputs& 
   AttentionBackwardOptions& options = call.options;
   const std::int64_t query_rows = shape.query_rows();
   const std::int64_t key_rows = shape.key_rows();
-  call.q = input("q", shape.heads, query_rows, shape.width, narrow_scores,
+  const std::int64_t elements = shape.query_elements();
+  const std::int64_t key_elements = shape.key_elements();
+  call.q = input("q", elements, shape.heads, query_rows, shape.width, narrow_scores,
                  maker_if_special(query_maker(shape.width)));
-  call.k = input("k", shape.kv_heads, key_rows, shape.width, narrow_scores,
+  call.k = input("k", key_elements, shape.kv_heads, key_rows, shape.width, narrow_scores,
                  maker_if_special(key_maker(shape.width)));
-  call.v = input("v", shape.kv_heads, key_rows, shape.value_width, 1.0,
+  call.v = input("v", key_elements, shape.kv_heads, key_rows, shape.value_width, 1.0,
                  maker_if_special(key_maker(shape.value_width)));
   const DType arithmetic = dtype == DType::f64 ? DType::f64 : DType::f32;
-  make_options(problem, {shape.batch, shape.heads, shape.queries, shape.keys, arithmetic}, inputs,
-               options);
+  make_options(problem, shape.packing,
+               {shape.batch, shape.heads, shape.queries, shape.keys, arithmetic}, inputs, options);
 
   // o and lse come from attention() unless that takes too long; the gradients are defined for any o
   // and lse.
@@ -401,7 +419,7 @@ AttentionBackward::Call AttentionBackward::make(const Problem& problem, Inputs& 
     results = std::make_shared<const ForwardResults>(forward_results(call, shape, inputs));
   }
   call.o = input(
-      "o", shape.heads, query_rows, shape.value_width, 1.0,
+      "o", elements, shape.heads, query_rows, shape.value_width, 1.0,
       [=](std::int64_t index, double uniform) {
         const ElementPlace at(index, shape.heads, query_rows, shape.value_width, shape.bshd);
         if (special && shape.mask(at.batch_element).end_key(at.row) == 0) return nan;
@@ -409,23 +427,21 @@ AttentionBackward::Call AttentionBackward::make(const Problem& problem, Inputs& 
         const std::int64_t row = (at.batch_element * shape.heads + at.head) * query_rows + at.row;
         return element_of(results->o, row * shape.value_width + at.column);
       });
-  call.lse =
-      inputs.input("lse", arithmetic, {shape.elements(), shape.heads, query_rows},
-                   [=](std::int64_t index, double) {
-                     const ElementPlace at(index, shape.heads, query_rows, 1, false);
-                     const auto mask = shape.mask(shape.packed ? 0 : at.batch_element);
-                     const std::int64_t seen = mask.end_key(at.row) - mask.first_key(at.row);
-                     if (special && seen == 0) return nan;
-                     if (results != nullptr) return element_of(results->lse, index);
-                     // Typical lse of standard normal scores.
-                     return std::log(static_cast<double>(larger(seen, std::int64_t{1}))) + 0.5;
-                   });
-  call.dout = input("dout", shape.heads, query_rows, shape.value_width, narrow_dout,
+  call.lse = inputs.input(
+      "lse", arithmetic, {elements, shape.heads, query_rows}, [=](std::int64_t index, double) {
+        const ElementPlace at(index, shape.heads, query_rows, 1, false);
+        const auto mask = shape.mask(shape.packing.any() ? 0 : at.batch_element);
+        const std::int64_t seen = mask.end_key(at.row) - mask.first_key(at.row);
+        if (special && seen == 0) return nan;
+        if (results != nullptr) return element_of(results->lse, index);
+        // Typical lse of standard normal scores.
+        return std::log(static_cast<double>(larger(seen, std::int64_t{1}))) + 0.5;
+      });
+  call.dout = input("dout", elements, shape.heads, query_rows, shape.value_width, narrow_dout,
                     maker_if_special(query_maker(shape.value_width)));
-  const std::int64_t elements = shape.elements();
   call.dq = inputs.output("dq", dtype, {elements, shape.heads, query_rows, shape.width});
-  call.dk = inputs.output("dk", dtype, {elements, shape.kv_heads, key_rows, shape.width});
-  call.dv = inputs.output("dv", dtype, {elements, shape.kv_heads, key_rows, shape.value_width});
+  call.dk = inputs.output("dk", dtype, {key_elements, shape.kv_heads, key_rows, shape.width});
+  call.dv = inputs.output("dv", dtype, {key_elements, shape.kv_heads, key_rows, shape.value_width});
   if (problem.has("sinks")) options.dsinks = inputs.output("dsinks", arithmetic, {shape.heads});
   return call;
 }
