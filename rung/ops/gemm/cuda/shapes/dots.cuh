@@ -8,6 +8,7 @@
 #include "rung/device/collectives.hpp"
 #include "rung/device/last_block.hpp"
 #include "rung/device/load.hpp"
+#include "rung/device/load_if.hpp"
 #include "rung/device/tile/epilogue.hpp"
 #include "rung/device/tile/strip.hpp"
 #include "rung/ops/gemm/shared/cuda/facts.hpp"
@@ -201,12 +202,9 @@ __global__ void __launch_bounds__(sums_threads, sums_blocks) gemm_dots(SumsCall<
     RawPack<T, size> matrix[loads];
     RawPack<T, size> vector[loads];
 #pragma unroll
-    for (int i = 0; i < loads; ++i) {
-      matrix[i] = vector[i] = raw(Pack<T, size>{});  // elements beyond the end add nothing
-      if (i < left) {
-        matrix[i] = load_raw_constant<size>(matrix_from);
-        vector[i] = load_raw_constant<size>(vector_from);
-      }
+    for (int i = 0; i < loads; ++i) {  // elements beyond the end are zero
+      matrix[i] = load_raw_if<size>(matrix_from, i < left);
+      vector[i] = load_raw_if<size>(vector_from, i < left);
       matrix_from += matrix_apart;
       vector_from += vector_apart;
     }

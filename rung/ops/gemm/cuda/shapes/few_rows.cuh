@@ -6,6 +6,7 @@
 
 #include "rung/device/collectives.hpp"
 #include "rung/device/load.hpp"
+#include "rung/device/load_if.hpp"
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/ptx/hopper.hpp"
 #include "rung/device/tile/epilogue.hpp"
@@ -108,23 +109,28 @@ struct FewElements {
   /// Loads a step from `from` on; only `k_left` steps of k and `columns_left` columns exist.
   __device__ __forceinline__ void load(const T* from, std::int64_t k_stride,
                                        std::int64_t column_stride, int k_left, int columns_left) {
-    constexpr int last_k = Shape::k(Shape::ks - 1);
-    constexpr int last_column = Shape::column(Shape::columns - 1);
-    const bool whole = last_k < k_left && last_column < columns_left;
 #pragma unroll
     for (int i = 0; i < count; ++i) {
-      const int k = Shape::k(k_of(i));
-      const int column = Shape::column(column_of(i));
-      const T* const at = from + k * k_stride + column * column_stride;
-      if (whole) {
-        raw[i] = load_raw_constant<size>(at);
-      } else if constexpr (Wide) {
-        const bool line_exists = KMajor ? column < columns_left : k < k_left;
-        const int left = line_exists ? (KMajor ? k_left - k : columns_left - column) : 0;
-        raw[i] = rung::raw(rung::load<size>(at, left));
-      } else {
-        raw[i] = k < k_left && column < columns_left ? load_raw_constant<1>(at)
-                                                     : rung::raw(Pack<T, 1>{{zero<T>()}});
+      const int k_needed = Shape::k(k_of(i)) + (KMajor ? size : 1);
+      const int columns_needed = Shape::column(column_of(i)) + (KMajor ? 1 : size);
+      const T* const at =
+          from + Shape::k(k_of(i)) * k_stride + Shape::column(column_of(i)) * column_stride;
+      raw[i] = load_raw_if<size>(at, k_needed <= k_left && columns_needed <= columns_left);
+    }
+    if constexpr (Wide) {
+      // At most one pack per line, or each of the packs of the last columns, is cut by the end.
+      if (KMajor ? k_left % size == 0 || k_left > Shape::k(Shape::ks - 1)
+                 : columns_left <= 0 || columns_left >= Shape::columns) {
+        return;
+      }
+#pragma unroll
+      for (int i = 0; i < count; ++i) {
+        const int k = Shape::k(k_of(i));
+        const int column = Shape::column(column_of(i));
+        const int left = KMajor ? (column < columns_left ? k_left - k : 0)
+                                : (k < k_left ? columns_left - column : 0);
+        if (left <= 0 || left >= size) continue;
+        raw[i] = rung::raw(rung::load<size>(from + k * k_stride + column * column_stride, left));
       }
     }
   }
@@ -197,7 +203,7 @@ __global__ void __launch_bounds__(few_threads, (FewShape<T, Rows, KMajor, Wide>:
                 along_k ? i * few_threads % step : i * (few_threads / Rows));
     }
   };
-  [[maybe_unused]] Sum a_next[a_count];
+  [[maybe_unused]] RawPack<T, 1> a_next[a_count];  // converted when stored: no earlier wait
   FewElements<T, Shape, KMajor, Wide> b_next;
   const T* b_from = &b(first_k + place.k, first_column + place.column);
   // The stride of contiguous lines is a compile-time 1, which saves address arithmetic.
@@ -216,7 +222,7 @@ __global__ void __launch_bounds__(few_threads, (FewShape<T, Rows, KMajor, Wide>:
         ptx::async_copy<size>(&layout.a[0][a_row + row][a_step + at_step] + stage * stage_elements,
                               exists ? from : p.a.data, exists ? size : 0);
       } else {
-        a_next[i] = exists ? convert<Sum>(*from) : Sum(0);
+        a_next[i] = load_raw_if<1>(from, exists);
       }
     });
     a_from += step * a.strides[1];
@@ -231,7 +237,7 @@ __global__ void __launch_bounds__(few_threads, (FewShape<T, Rows, KMajor, Wide>:
       ptx::async_wait_all();
     } else {
       for_each_of_a([&](int i, int row, int at_step) {
-        layout.a[stage][a_row + row][a_step + at_step] = a_next[i];
+        layout.a[stage][a_row + row][a_step + at_step] = convert<Sum>(unpack(a_next[i])[0]);
       });
     }
     __syncthreads();  // the stage has arrived for all, and all have read the other one

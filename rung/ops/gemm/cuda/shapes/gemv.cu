@@ -47,12 +47,8 @@ __global__ void __launch_bounds__(sums_threads, sums_blocks) gemm_gemv_columns(S
     RawPack<T, 1> factors[loads];
 #pragma unroll
     for (int i = 0; i < loads; ++i) {
-      values[i] = raw(Pack<T, size>{});
-      factors[i] = raw(Pack<T, 1>{});
-      if (i < left) {
-        values[i] = load_raw_constant<size>(matrix_from);
-        factors[i] = load_raw_constant<1>(vector_from);
-      }
+      values[i] = load_raw_if<size>(matrix_from, i < left);
+      factors[i] = load_raw_if<1>(vector_from, i < left);
       matrix_from += matrix_apart;
       vector_from += vector_apart;
     }
