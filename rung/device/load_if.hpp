@@ -22,8 +22,7 @@ __device__ __forceinline__ RawPack<std::remove_const_t<T>, N> load_raw_if(T* p, 
   if constexpr (sizeof(Raw) == 16) {
     asm("{\n .reg .pred p;\n setp.ne.s32 p, %5, 0;\n mov.b32 %0, 0;\n mov.b32 %1, 0;\n"
         " mov.b32 %2, 0;\n mov.b32 %3, 0;\n @p ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];\n}"
-        : "=&r"(raw.chunk[0].x), "=&r"(raw.chunk[0].y), "=&r"(raw.chunk[0].z),
-          "=&r"(raw.chunk[0].w)
+        : "=&r"(raw.chunk[0].x), "=&r"(raw.chunk[0].y), "=&r"(raw.chunk[0].z), "=&r"(raw.chunk[0].w)
         : "l"(from), "r"(predicate));
   } else if constexpr (sizeof(Raw) == 8) {
     asm("{\n .reg .pred p;\n setp.ne.s32 p, %3, 0;\n mov.b32 %0, 0;\n mov.b32 %1, 0;\n"

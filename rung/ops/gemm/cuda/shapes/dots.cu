@@ -87,12 +87,13 @@ SumsPlan plan_dots(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
                           request_cycles / sms / clock;
   const double memory = Gemm::cost(args).bytes / rates.bytes_per_second;
   SumsPlan best;
-  for (const int lanes : {0, 1}) {
-    const std::int64_t strips = lanes == 0 ? tiles_of(elements, sums_warps) : elements;
-    const std::int64_t along = (lanes == 0 ? warp_size : sums_threads) * size;
+  for (plan.warps = 1; plan.warps <= sums_warps; plan.warps *= 2) {
+    const std::int64_t strips = tiles_of(elements, sums_warps / plan.warps);
+    const std::int64_t along = plan.warps * warp_size * size;
     for (const std::int64_t splits : {1, 2, 4, 8, 16, 32}) {
-      if (splits > 1 && (lanes == 0 || k < along * splits * 2 || strips * batch > sums_tickets ||
-                         static_cast<double>(strips * batch * splits) > 8 * sms)) {
+      if (splits > 1 &&
+          (plan.warps < sums_warps || k < along * splits * 2 || strips * batch > sums_tickets ||
+           static_cast<double>(strips * batch * splits) > 8 * sms)) {
         break;
       }
       const std::int64_t depth =
@@ -101,12 +102,11 @@ SumsPlan plan_dots(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
           std::ceil(static_cast<double>(depth) / static_cast<double>(along * loads));
       const double waves =
           std::ceil(static_cast<double>(strips * batch * splits) / (sms * sums_blocks));
-      const double seconds = launch_seconds +
-                             std::max({memory, waves * rounds * latency, requests}) +
-                             sum_seconds * (lanes == 0 ? 1 : 2) + (splits > 1 ? ticket_seconds : 0);
+      const double seconds =
+          launch_seconds + std::max({memory, waves * rounds * latency, requests}) +
+          sum_seconds * (plan.warps == 1 ? 1 : 2) + (splits > 1 ? ticket_seconds : 0);
       if (best.seconds == 0 || seconds < best.seconds) {
         best = plan;
-        best.lanes = lanes;
         best.strips = strips;
         best.depth = depth;
         best.splits = static_cast<int>(larger<std::int64_t>(tiles_of(k, depth), 1));

@@ -32,8 +32,9 @@ struct SumsPlan {
   bool lines =
       false;          // lanes are along k: C has any number of rows; else they are along n: one row
   bool wide = false;  // loads of 16 bytes
-  int lanes = 1;      // of a warp along n; if `lines`: 0, a warp per element of C; 1, a block
-  int splits = 1;     // blocks that share a strip of C
+  int lanes = 1;      // of a warp along n
+  int warps = sums_warps;   // per element of C, if `lines`: 1, 2, 4 or all of a block
+  int splits = 1;           // blocks that share a strip of C
   std::int64_t strips = 1;  // strips per matrix; one or several blocks compute a strip
   std::int64_t depth = 0;   // steps of k per block
   int requests = 2;         // lines that a warp touches per load instruction
@@ -53,8 +54,7 @@ template <class T>
 Work sums_work(const Gemm::Args& args, const Context& context, const SumsPlan& plan) {
   const std::int64_t size = plan.wide ? 16 / static_cast<std::int64_t>(sizeof(T)) : 1;
   const std::int64_t loads = plan.wide ? sums_loads<T, true> : sums_loads<T, false>;
-  const std::int64_t along =
-      plan.lines ? (plan.lanes == 0 ? warp_size : sums_threads) * size : sums_threads / plan.lanes;
+  const std::int64_t along = plan.lines ? plan.warps * warp_size * size : sums_threads / plan.lanes;
   const double rounds =
       std::ceil(static_cast<double>(plan.depth) / static_cast<double>(along * loads));
   const double blocks = static_cast<double>(plan.strips * args.batch() * plan.splits);
@@ -62,11 +62,11 @@ Work sums_work(const Gemm::Args& args, const Context& context, const SumsPlan& p
           .resident = sums_blocks,
           .rounds = rounds,
           .steps = unevenness(blocks, context) * rounds * plan.requests,
-          .path = plan.requests >= 32 ? "lines apart"
-                  : plan.splits > 1   ? "splits"
-                  : !plan.wide        ? (plan.lines ? "lines of elements" : "elements")
-                  : plan.lanes == 0   ? "a warp each"
-                                      : ""};
+          .path = plan.requests >= 32             ? "lines apart"
+                  : plan.splits > 1               ? "splits"
+                  : !plan.wide                    ? (plan.lines ? "lines of elements" : "elements")
+                  : plan.lines && plan.warps == 1 ? "a warp each"
+                                                  : ""};
 }
 
 /// Kernel arguments of y = x M for matrices M, k x n; x is p's A, which has one row if lanes are
@@ -75,7 +75,7 @@ template <class T>
 struct SumsCall {
   Finish<T> finish;
   std::int64_t strips, depth;  // this and the following fields as in SumsPlan
-  int splits, lanes;
+  int splits, lanes, warps;
   Accumulator<T>* partial;
   unsigned* tickets;
 };
@@ -169,7 +169,7 @@ __device__ __forceinline__ std::int64_t count_of(std::int64_t end, int apart) {
   return end <= 0 ? 0 : (end + apart - 1) / apart;
 }
 
-/// Computes one element of C per warp or block. Wide: all lines along k begin at multiples of 16
+/// Computes one element of C per call.warps warps. Wide: all lines along k begin at multiples of 16
 /// bytes.
 template <class T, bool Wide>
 __global__ void __launch_bounds__(sums_threads, sums_blocks) gemm_dots(SumsCall<T> call) {
@@ -178,13 +178,11 @@ __global__ void __launch_bounds__(sums_threads, sums_blocks) gemm_dots(SumsCall<
   constexpr int loads = sums_loads<T, Wide>;
   const auto& p = call.finish.p;
   const SumsWork work(call);
-  const bool line_per_warp = call.lanes == 0;
-  const int lane = line_per_warp ? lane_of_thread() : static_cast<int>(threadIdx.x);
-  const int along = line_per_warp ? warp_size : sums_threads;
-  const std::int64_t element =
-      line_per_warp ? work.strip * sums_warps + static_cast<int>(threadIdx.x) / warp_size
-                    : work.strip;
-  if (element >= p.m() * p.n()) return;  // a warp without work: no barrier follows
+  const int along = call.warps * warp_size;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int lane = thread % along;
+  const std::int64_t element = work.strip * (sums_threads / along) + thread / along;
+  const bool exists = element < p.m() * p.n();
   const std::int64_t row = p.m() == 1 ? 0 : element % p.m();
   const std::int64_t column = p.m() == 1 ? element : element / p.m();
   const T* const line = p.b.data + work.batch * p.b.strides[0] + column * p.b.strides[2];
@@ -198,7 +196,8 @@ __global__ void __launch_bounds__(sums_threads, sums_blocks) gemm_dots(SumsCall<
   const T* vector_from = x + first * x_stride;
   const std::int64_t matrix_apart = along * size * line_stride;
   const std::int64_t vector_apart = along * size * x_stride;
-  for (std::int64_t left = count_of(whole - first, along * size); left > 0; left -= loads) {
+  std::int64_t left = exists ? count_of(whole - first, along * size) : 0;
+  for (; left > 0; left -= loads) {
     RawPack<T, size> matrix[loads];
     RawPack<T, size> vector[loads];
 #pragma unroll
@@ -216,16 +215,23 @@ __global__ void __launch_bounds__(sums_threads, sums_blocks) gemm_dots(SumsCall<
       for (int j = 0; j < size; ++j) sums[0] += convert<Sum>(v[j]) * convert<Sum>(m[j]);
     }
   }
-  if (whole + lane < work.end_k) {
+  if (exists && whole + lane < work.end_k) {
     sums[0] += convert<Sum>(x[(whole + lane) * x_stride]) *
                convert<Sum>(line[(whole + lane) * line_stride]);
   }
-  if (!line_per_warp) return finish_strip_of(call, work, 1, sums, row, column);
+  if (call.warps == sums_warps) return finish_strip_of(call, work, 1, sums, row, column);
 #pragma unroll
   for (int distance = 1; distance < warp_size; distance *= 2) {
     sums[0] += shuffle_xor(sums[0], distance);
   }
-  if (lane != 0) return;
+  if (call.warps > 1) {
+    auto& of_warp = shared<SumsLayout<T>>().sums;
+    const int warp = thread / warp_size;
+    if (thread % warp_size == 0) of_warp[warp] = sums[0];
+    __syncthreads();
+    for (int i = 1; i < call.warps && lane == 0; ++i) sums[0] += of_warp[warp + i];
+  }
+  if (lane != 0 || !exists) return;
   with_output_type<T>(p, call.finish.narrow, [&](const auto& target) {
     finish(target, work.batch, row, column, sums[0]);
   });
@@ -243,6 +249,7 @@ SumsCall<T> sums_call(Context& context, const Finish<T>& part, const SumsPlan& p
                    .depth = plan.depth,
                    .splits = plan.splits,
                    .lanes = plan.lanes,
+                   .warps = plan.warps,
                    .partial = nullptr,
                    .tickets = nullptr};
   if (plan.splits > 1) {

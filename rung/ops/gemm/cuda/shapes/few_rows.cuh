@@ -10,9 +10,9 @@
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/ptx/hopper.hpp"
 #include "rung/device/tile/epilogue.hpp"
+#include "rung/device/tile/strip.hpp"
 #include "rung/ops/gemm/cuda/detail/lane_sums.hpp"
 #include "rung/ops/gemm/shared/cuda/slices.hpp"
-#include "rung/device/tile/strip.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 

@@ -107,10 +107,10 @@ SumsPlan plan_gemv(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
   const double extra = contiguous ? 1 : 32.0 / sizeof(T);
   const double memory = Gemm::cost(args).bytes * extra / rates.bytes_per_second / memory_share;
   SumsPlan best;
-  const auto consider = [&](int lanes, std::int64_t strips, std::int64_t along) {
+  const auto consider = [&](std::int64_t strips, std::int64_t along) {
     for (const std::int64_t splits : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192}) {
-      if (splits > 1 &&
-          (lanes == 0 || k < along * steps * splits * 2 || strips * batch > sums_tickets)) {
+      if (splits > 1 && ((plan.lines && plan.warps < sums_warps) ||
+                         k < along * steps * splits * 2 || strips * batch > sums_tickets)) {
         break;
       }
       const std::int64_t depth =
@@ -120,10 +120,10 @@ SumsPlan plan_gemv(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
       const double blocks = static_cast<double>(strips * batch * splits);
       const double waves = std::ceil(blocks / (sms * sums_blocks));
       const double seconds = launch_seconds + std::max(memory, waves * rounds * latency) +
-                             sum_seconds * (lanes == 0 ? 1 : 2) + (splits > 1 ? ticket_seconds : 0);
+                             sum_seconds * (plan.lines && plan.warps == 1 ? 1 : 2) +
+                             (splits > 1 ? ticket_seconds : 0);
       if (best.seconds == 0 || seconds < best.seconds) {
         best = plan;
-        best.lanes = lanes;
         best.strips = strips;
         best.depth = depth;
         best.splits = static_cast<int>(larger<std::int64_t>(tiles_of(k, depth), 1));
@@ -132,13 +132,13 @@ SumsPlan plan_gemv(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
     }
   };
   if (plan.lines) {
-    consider(0, tiles_of(n, sums_warps), warp_size);
-    consider(1, n, sums_threads);
+    for (plan.warps = 1; plan.warps <= sums_warps; plan.warps *= 2) {
+      consider(tiles_of(n, sums_warps / plan.warps), std::int64_t{plan.warps} * warp_size);
+    }
   } else {
     const std::int64_t most = plan.wide ? 8 : 32;
-    int lanes = 1;
-    while (lanes < most && lanes * size < n) lanes *= 2;
-    consider(lanes, tiles_of(n, lanes * size), sums_threads / lanes);
+    while (plan.lanes < most && plan.lanes * size < n) plan.lanes *= 2;
+    consider(tiles_of(n, plan.lanes * size), sums_threads / plan.lanes);
   }
   return best;
 }

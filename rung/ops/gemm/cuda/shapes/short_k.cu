@@ -91,10 +91,10 @@ RUNG_HD inline int rows_alike(std::int64_t row_stride, int width) {
 
 /// Computes C with Depth (8 or 16) steps of k in registers. `along` of a block's warps are adjacent
 /// on a row, the others on the next rows; if C's rows are contiguous, those next rows have equal
-/// alignment. A block loops over `tiles` tiles of 64 rows and loads the next tile's elements of A
+/// alignment. A block computes `height` rows in tiles of 64 and loads the next tile's elements of A
 /// while it computes one.
 template <int Depth, class P>
-__global__ void __launch_bounds__(threads, blocks) gemm_short_k(P p, int tiles, int along) {
+__global__ void __launch_bounds__(threads, blocks) gemm_short_k(P p, int height, int along) {
   using Sum = typename P::Sum;
   using Out = typename P::Out;
   constexpr int width = lane_columns<Sum>;
@@ -106,12 +106,11 @@ __global__ void __launch_bounds__(threads, blocks) gemm_short_k(P p, int tiles, 
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = thread % 32;
   const int batch = static_cast<int>(blockIdx.z);
-  const std::int64_t first_row = std::int64_t{blockIdx.y} * rows * tiles;
+  const std::int64_t first_row = std::int64_t{blockIdx.y} * height;
   const int warp = thread / 32;
   const int down = warps / along;
   const int first_within = warp / along;
-  const auto rows_left =
-      static_cast<int>(smaller<std::int64_t>(std::int64_t{rows} * tiles, p.m() - first_row));
+  const auto rows_left = static_cast<int>(smaller<std::int64_t>(height, p.m() - first_row));
   const auto a = p.a.at(batch);
   const auto b = p.b.at(batch);
   const auto k = static_cast<int>(p.k());
@@ -161,6 +160,8 @@ __global__ void __launch_bounds__(threads, blocks) gemm_short_k(P p, int tiles, 
   const Out* bias =
       p.bias.data == nullptr ? nullptr : &p.bias(batch, first_row + row, columns.first);
   const std::int64_t c_apart = columns.apart * p.c.strides[2];
+  const std::int64_t row_apart = down * p.c.strides[1];
+  const bool plain = is_plain(p);
   const std::int64_t bias_apart = columns.apart * p.bias.strides[2];
   const Out* residual =
       p.residual.data == nullptr ? nullptr : &p.residual(batch, first_row + row, columns.first);
@@ -176,7 +177,7 @@ __global__ void __launch_bounds__(threads, blocks) gemm_short_k(P p, int tiles, 
       // The tile has arrived for all threads, and all have read the tile before last, whose buffer
       // it uses.
       __syncthreads();
-      if (tile + 1 < tiles) fetch(tile + 1);
+      if ((tile + 1) * rows < rows_left) fetch(tile + 1);
     }
     if (row >= rows_left || columns.existing == 0) continue;
     const auto exists = [&](int r, int j) {
@@ -184,19 +185,43 @@ __global__ void __launch_bounds__(threads, blocks) gemm_short_k(P p, int tiles, 
     };
     Pack<Sum, at_once * width> values{};
 #pragma unroll
-    for (int step = 0; step < Depth; step += width) {
+    for (int step = 0; step < Depth; step += 2) {
       if (step >= k) break;
 #pragma unroll
       for (int r = 0; r < at_once; ++r) {
-        const Pack<Sum, width> factors = load_wide<width>(&a_tile[within + r * down][step]);
+        const Pack<Sum, 2> factors = load_wide<2>(&a_tile[within + r * down][step]);
 #pragma unroll
-        for (int i = 0; i < width; ++i) {
+        for (int i = 0; i < 2; ++i) {
 #pragma unroll
           for (int j = 0; j < width; ++j) {
             values[r * width + j] += factors[i] * b_values[step + i][j];
           }
         }
       }
+    }
+    const auto write = [&](int r, const Pack<Sum, width>& of_row) {
+      const Pack<Out, width> results = convert<Out>(of_row);
+      Out* const to = c + r * row_apart;
+      if (whole) {
+        store_wide(to, results);
+        return;
+      }
+#pragma unroll
+      for (int j = 0; j < width; ++j) {
+        if (columns.exists(j)) to[j * c_apart] = results[j];
+      }
+    };
+    if (plain) {
+#pragma unroll
+      for (int r = 0; r < at_once; ++r) {
+        if (r > 0 && row + r * down >= rows_left) break;
+        Pack<Sum, width> of_row;
+#pragma unroll
+        for (int j = 0; j < width; ++j) of_row[j] = p.alpha * values[r * width + j];
+        write(r, of_row);
+      }
+      c += at_once * row_apart;
+      continue;
     }
     const auto add = [&](Sum factor, const Out* from, std::int64_t row_stride, std::int64_t apart) {
 #pragma unroll
@@ -222,21 +247,13 @@ __global__ void __launch_bounds__(threads, blocks) gemm_short_k(P p, int tiles, 
     }
 #pragma unroll
     for (int r = 0; r < at_once; ++r) {
+      if (r > 0 && row + r * down >= rows_left) break;
       Pack<Sum, width> of_row;
 #pragma unroll
       for (int j = 0; j < width; ++j) of_row[j] = values[r * width + j];
-      const Pack<Out, width> results = convert<Out>(of_row);
-      Out* const to = c + r * down * p.c.strides[1];
-      if (whole && exists(r, 0)) {
-        store_wide(to, results);
-      } else {
-#pragma unroll
-        for (int j = 0; j < width; ++j) {
-          if (exists(r, j)) to[j * c_apart] = results[j];
-        }
-      }
+      write(r, of_row);
     }
-    c += at_once * down * p.c.strides[1];
+    c += at_once * row_apart;
   }
 }
 
@@ -245,15 +262,15 @@ Support supports(const Gemm::Args& args, const Context& context) {
   return args.k() <= max_k ? supported : unsupported("k is longer than 16");
 }
 
-/// Partition of a call into blocks and tiles.
+/// Partition of a call into blocks.
 struct ShortCut {
   int along;    // adjacent warps of a block on one row of C
-  int tiles;    // tiles of 64 rows per block
+  int height;   // rows of C per block
   int columns;  // minimum columns of C per block
-  [[nodiscard]] int height() const { return rows * tiles; }
 };
-/// Returns the partition with the most adjacent warps that row alignment allows, and then the most
-/// tiles per block that leave 1.5 blocks per SM. C's rows are contiguous if either axis is.
+/// Returns the partition with the most adjacent warps that row alignment allows and that leave 1.5
+/// blocks per SM, and then blocks of 64 to 512 rows that fill whole waves. C's rows are contiguous
+/// if either axis is.
 template <class P>
 ShortCut cut_short(const P& p, const Context& context) {
   constexpr int width = lane_columns<typename P::Sum>;
@@ -274,10 +291,20 @@ ShortCut cut_short(const P& p, const Context& context) {
   const bool aligned = p.c.strides[1] % width == 0 && p.c.strides[0] % width == 0 &&
                        is_wide_aligned<typename P::Out, width>(p.c.data);
   // A block covers up to width - 1 fewer columns if packs begin before C's first column.
-  const int before = packed && !aligned ? width - 1 : 0;
+  const int columns = warp_columns * along - (packed && !aligned ? width - 1 : 0);
+  constexpr std::int64_t most_tiles = 8;
+  const std::int64_t strips = tiles_of(p.n(), columns) * p.c.shape[0];
+  const std::int64_t at_once = std::int64_t{blocks} * context.info().sms;
+  const std::int64_t waves = tiles_of(strips * tiles_of(p.m(), rows * most_tiles), at_once);
+  const std::int64_t down =
+      clamped<std::int64_t>(waves * at_once / larger<std::int64_t>(strips, 1), 1,
+                            larger<std::int64_t>(tiles_of(p.m(), rows), 1));
+  const int turn =
+      rows_at_once<typename P::Sum> * warps / along;  // rows that a block computes together
   return {.along = along,
-          .tiles = static_cast<int>(clamped(blocks_with(along) / enough, 1.0, 8.0)),
-          .columns = warp_columns * along - before};
+          .height = static_cast<int>(clamped<std::int64_t>(round_up(tiles_of(p.m(), down), turn),
+                                                           rows, rows * most_tiles)),
+          .columns = columns};
 }
 
 template <class P>
@@ -286,9 +313,9 @@ Work short_work(const P& p, const Gemm::Args& args, const Context& context) {
   constexpr int at_once = rows_at_once<typename P::Sum>;
   const ShortCut cut = cut_short(p, context);
   const double rounds =
-      static_cast<double>(smaller<std::int64_t>(cut.height(), p.m())) * cut.along / warps / at_once;
+      static_cast<double>(smaller<std::int64_t>(cut.height, p.m())) * cut.along / warps / at_once;
   const std::int64_t instructions = (round_up(p.k(), width) * width + 30) * at_once;
-  const double grid = static_cast<double>(tiles_of(p.m(), cut.height()) *
+  const double grid = static_cast<double>(tiles_of(p.m(), cut.height) *
                                           tiles_of(p.n(), cut.columns) * args.batch());
   return {.bytes = Gemm::cost(args).bytes * (p.c.strides[2] == 1 ? 1 : 4),
           .blocks = grid,
@@ -311,12 +338,12 @@ void run(const Gemm::Args& args, Context& context) {
     const int depth = p.k() <= max_k / 2 ? max_k / 2 : max_k;
     const ShortCut cut = cut_short(p, context);
     launch_tiles(context,
-                 {.rows = cut.height(),
+                 {.rows = cut.height,
                   .columns = cut.columns,
                   .block = threads,
                   .shared_bytes = sizeof(typename P::Sum) * 2 * rows * depth},
-                 depth == max_k ? gemm_short_k<max_k, P> : gemm_short_k<max_k / 2, P>, p, cut.tiles,
-                 cut.along);
+                 depth == max_k ? gemm_short_k<max_k, P> : gemm_short_k<max_k / 2, P>, p,
+                 cut.height, cut.along);
   });
 }
 
