@@ -15,9 +15,9 @@ constexpr int small_threads = 128;  // per block
 constexpr int small_element = 2;    // bytes
 constexpr int small_padding = 16;   // axes are padded to multiples of this many elements
 
-/// Layout of one operand in shared memory: lines along its contiguous axis, zero-padded to whole
+/// Layout of one operand in shared memory: lines along its contiguous axis, padded to whole
 /// instructions, with a pitch of an odd multiple of 16 bytes, which puts the eight lines of an
-/// ldmatrix phase in different banks.
+/// ldmatrix phase in different banks. A block clears the padding once; copies leave it zero.
 struct SmallOperand {
   bool k_major;      // lines are along k
   int piece;         // bytes per copy: 16, 8, 4, or 2 through registers
@@ -27,6 +27,9 @@ struct SmallOperand {
   std::int64_t matrix_stride, line_stride, along_stride;
 
   [[nodiscard]] RUNG_HD int elements() const { return padded_lines * pitch; }
+  [[nodiscard]] __device__ bool is_padded() const {
+    return padded_lines != lines || pitch - 16 / small_element != along;
+  }
   [[nodiscard]] __device__ int place(int outer, int k) const {
     return k_major ? outer * pitch + k : k * pitch + outer;
   }
@@ -37,19 +40,17 @@ template <int Bytes, class T>
 __device__ __forceinline__ void copy_small_pieces(const SmallOperand& operand, const T* from,
                                                   int products, T* to) {
   constexpr int size = Bytes / small_element;
-  const int pieces = (operand.pitch - 16 / small_element) / size;
+  const int pieces = tiles_of(operand.along, size);
   const auto thread = static_cast<int>(threadIdx.x);
   for (int product = 0; product < products; ++product) {
-    for (int line = thread / operand.lanes; line < operand.padded_lines;
+    for (int line = thread / operand.lanes; line < operand.lines;
          line += small_threads / operand.lanes) {
       const T* const line_from =
           from + product * operand.matrix_stride + line * operand.line_stride;
       T* const line_to = to + product * operand.elements() + line * operand.pitch;
-      const int length = line < operand.lines ? operand.along : 0;
       for (int piece = thread % operand.lanes; piece < pieces; piece += operand.lanes) {
-        const int valid = clamped(length - piece * size, 0, size);
-        ptx::async_copy<Bytes>(line_to + piece * size, valid > 0 ? line_from + piece * size : from,
-                               valid * small_element);
+        ptx::async_copy<Bytes>(line_to + piece * size, line_from + piece * size,
+                               smaller(operand.along - piece * size, size) * small_element);
       }
     }
   }
@@ -61,28 +62,24 @@ template <class T>
 __device__ __forceinline__ void copy_small_elements(const SmallOperand& operand, const T* from,
                                                     int products, T* to) {
   constexpr int at_once = 8;
-  const int length = operand.pitch - 16 / small_element;
   const auto thread = static_cast<int>(threadIdx.x);
   const int apart = small_threads / operand.lanes;
   for (int product = 0; product < products; ++product) {
-    for (int first = thread / operand.lanes; first < operand.padded_lines;
-         first += apart * at_once) {
-      for (int at = thread % operand.lanes; at < length; at += operand.lanes) {
+    for (int first = thread / operand.lanes; first < operand.lines; first += apart * at_once) {
+      for (int at = thread % operand.lanes; at < operand.along; at += operand.lanes) {
         const T* line_from = from + product * operand.matrix_stride + first * operand.line_stride +
                              at * operand.along_stride;
         RawPack<T, 1> values[at_once];
 #pragma unroll
         for (int i = 0; i < at_once; ++i) {
-          const int line = first + i * apart;
           values[i] = raw(Pack<T, 1>{{zero<T>()}});
-          if (line < operand.lines && at < operand.along) {
-            values[i] = load_raw_constant<1>(line_from);
-          }
+          if (first + i * apart < operand.lines) values[i] = load_raw_constant<1>(line_from);
           line_from += apart * operand.line_stride;
         }
         T* line_to = to + product * operand.elements() + first * operand.pitch + at;
 #pragma unroll
         for (int i = 0; i < at_once; ++i) {
+          // Not the condition of the loads: each load would move to its store, and be waited for.
           if (first + i * apart < operand.padded_lines) *line_to = unpack(values[i])[0];
           line_to += apart * operand.pitch;
         }
@@ -102,6 +99,15 @@ __device__ __forceinline__ void copy_small(const SmallOperand& operand, const T*
     copy_small_pieces<4>(operand, from, products, to);
   } else {
     copy_small_elements(operand, from, products, to);
+  }
+}
+
+/// Clears `count` elements, a multiple of eight, of shared memory.
+template <class T>
+__device__ __forceinline__ void clear_small(T* to, int count) {
+  for (int at = static_cast<int>(threadIdx.x) * vector_width<T>; at < count;
+       at += small_threads * vector_width<T>) {
+    store_wide(to + at, Pack<T, vector_width<T>>{});
   }
 }
 
@@ -138,7 +144,7 @@ SmallOperand small_operand(const V& view, const void* data, int outer, int k, st
       }
     }
   }
-  const int pieces = (operand.pitch - 16 / small_element) / (operand.piece / small_element);
+  const std::int64_t pieces = tiles_of(extents[1], operand.piece / small_element);
   operand.lanes = 1;
   while (operand.lanes < pieces && operand.lanes < 32) operand.lanes *= 2;
   return operand;

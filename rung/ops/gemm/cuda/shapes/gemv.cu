@@ -76,7 +76,7 @@ Finish<T> with_one_row(const Gemm::Args& args) {
 template <class T>
 SumsPlan plan_gemv(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
                    const Context& context) {
-  constexpr double latency = 0.9e-6;      // per round of loads
+  constexpr double latency = 1.2e-6;      // per round of loads
   constexpr double sum_seconds = 0.2e-6;  // reduction across a warp; twice as long across a block
   constexpr double ticket_seconds = 1.6e-6;
   constexpr double memory_share = 0.75;  // of the nominal bandwidth

@@ -13,6 +13,7 @@
 //          elements) are copied element by element, through registers.
 // Source   MAGMA, "Fast batched matrix multiplication for small sizes", ISC 2016.
 #include <cmath>
+#include <utility>
 
 #include "rung/device/ptx/matrix.hpp"
 #include "rung/device/tile/strip.hpp"
@@ -138,6 +139,12 @@ __global__ void __launch_bounds__(small_threads, blocks_at_most)
   const auto narrow = with_output<T>(p);
   const bool scaled = call.finish.narrow && is_plain(p) && has_wide_groups(narrow.c);
   int turn = 0;
+  const int groups_of_block =
+      tiles_of(call.groups - static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x));
+  if (call.a.is_padded() || call.b.is_padded()) {
+    clear_small(stages, smaller(groups_of_block, 2) * stage_elements);
+    __syncthreads();
+  }
   copy(static_cast<int>(blockIdx.x), stages);
   ptx::async_commit();
   for (int group = static_cast<int>(blockIdx.x); group < call.groups;
@@ -187,6 +194,7 @@ __global__ void __launch_bounds__(small_threads, blocks_at_most)
 }
 
 struct SmallTensorPlan {
+  bool transposed = false;  // computes the transposed C
   SmallOperand a, b;
   int products = 0;  // 0: the operands of one product do not fit
   int down = 1, along = 1;
@@ -214,11 +222,16 @@ SmallTensorPlan plan_small(const Gemm::Args& args, const Context& context) {
   if (args.m() > 4096 || args.n() > 4096 || k > 4096) return plan;
   plan.a = small_operand(args.a, args.a.data, 1, 2, k);
   plan.b = small_operand(args.b, args.b.data, 2, 1, k);
+  // With up to 16 columns the transposed C has half as many tiles. Its stores are not vectorized.
+  plan.transposed = args.m() > tile_rows && args.n() <= tile_rows && args.n() % 4 != 0;
+  if (plan.transposed) std::swap(plan.a, plan.b);
+  const std::int64_t rows = plan.transposed ? args.n() : args.m();
+  const std::int64_t columns = plan.transposed ? args.m() : args.n();
   const std::int64_t bytes =
       (std::int64_t{plan.a.elements()} + plan.b.elements()) * std::int64_t{element};
   if (bytes > stage_bytes_at_most) return plan;
-  plan.down = static_cast<int>(tiles_of(args.m(), tile_rows));
-  plan.along = static_cast<int>(tiles_of(args.n(), tile_columns));
+  plan.down = static_cast<int>(tiles_of(rows, tile_rows));
+  plan.along = static_cast<int>(tiles_of(columns, tile_columns));
   const std::int64_t tiles = larger(plan.down * plan.along, 1);
   const auto batch = static_cast<double>(args.batch());
   // Enough products per block for a tile per warp, if there are enough blocks.
@@ -237,8 +250,8 @@ SmallTensorPlan plan_small(const Gemm::Args& args, const Context& context) {
   if (groups > sms * plan.resident) plan.resident = larger(fitting(2), 1);
 
   const auto copy_instructions = [](const SmallOperand& operand) {
-    const double pieces = double{1} * operand.padded_lines * operand.pitch * element /
-                          static_cast<double>(operand.piece);
+    const double pieces =
+        double{1} * operand.lines * operand.along * element / static_cast<double>(operand.piece);
     return pieces / 32 * (operand.piece == element ? 12 : 8) * 1.5;
   };
   const double steps = std::ceil(static_cast<double>(k) / depth);
@@ -281,7 +294,8 @@ Work work(const Gemm::Args& args, const Context& context) {
 void run(const Gemm::Args& args, Context& context) {
   const SmallTensorPlan plan = plan_small(args, context);
   visit<f16, bf16>(args.a.dtype, [&]<class T>() {
-    const Finish<T> finish = finish_of<T>(args);
+    Finish<T> finish = finish_of<T>(args);
+    if (plan.transposed) finish.p = transpose(finish.p);
     constexpr std::int64_t at_once = std::int64_t{1} << 30;  // groups are counted by an int
     for (std::int64_t first = 0; first < args.batch(); first += at_once) {
       const Finish<T> part = batches(finish, first, smaller(at_once, args.batch() - first));
