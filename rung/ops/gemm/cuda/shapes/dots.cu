@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / dots
 //
-// Idea     if C is small, the latency of one element bounds the product: a warp, or a block,
-//          computes each element (a row times a column) with all its loads in flight at once.
+// Idea     if C is small, the latency of one element bounds the product: one to eight warps
+//          compute each element (a row times a column) with all their loads in flight at once.
 // Changes  against few_rows: no sharing and no barriers, so the time is one or two rounds of loads.
 //          If several blocks share an element, the last to finish combines their partial sums in a
 //          fixed order: one launch.

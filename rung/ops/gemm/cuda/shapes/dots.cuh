@@ -58,9 +58,11 @@ Work sums_work(const Gemm::Args& args, const Context& context, const SumsPlan& p
   const double rounds =
       std::ceil(static_cast<double>(plan.depth) / static_cast<double>(along * loads));
   const double blocks = static_cast<double>(plan.strips * args.batch() * plan.splits);
+  // The last wave takes as long as a full one.
+  const double waves = larger(blocks / (sums_blocks * context.info().sms), 1.0);
   return {.blocks = blocks,
           .resident = sums_blocks,
-          .rounds = rounds,
+          .rounds = rounds * std::ceil(waves) / waves,
           .steps = unevenness(blocks, context) * rounds * plan.requests,
           .path = plan.requests >= 32             ? "lines apart"
                   : plan.splits > 1               ? "splits"

@@ -6,8 +6,9 @@
 //          first; threads synchronize only to combine their sums. Lines along k use dots' kernel,
 //          lines along n the kernel here.
 // Changes  against few_rows: no barrier per step, no staging in shared memory, three blocks per SM.
-//          In a narrow matrix, threads without a column share k. If several blocks share a sum, the
-//          last to finish combines the partial sums in a fixed order: one launch.
+//          In a narrow matrix, threads without a column share k; one to eight warps share a line
+//          along k. If several blocks share a sum, the last to finish combines the partial sums in
+//          a fixed order: one launch.
 // Cost     the matrix once; the vector from the caches, at the bandwidth of the matrix.
 // Limits   memory bandwidth; for small matrices the latency of a load, of the reduction across a
 //          block and, if blocks share sums, of a ticket.

@@ -8,7 +8,7 @@
 //          fourth row has the same alignment, so a warp that processes only those can shift its
 //          columns to pack boundaries.
 // Cost     C once; A once per 128 columns, B once per 64 to 512 rows. Per row and lane, 4 k
-//          multiply-adds and 58 other instructions (nvcc, f32 without an epilogue).
+//          multiply-adds and 45 other instructions (nvcc, f32 without an epilogue).
 // Limits   k up to 16.
 // Source   the CPU rung short_k.
 #include "rung/core/integer.hpp"
@@ -314,7 +314,7 @@ Work short_work(const P& p, const Gemm::Args& args, const Context& context) {
   const ShortCut cut = cut_short(p, context);
   const double rounds =
       static_cast<double>(smaller<std::int64_t>(cut.height, p.m())) * cut.along / warps / at_once;
-  const std::int64_t instructions = (round_up(p.k(), width) * width + 30) * at_once;
+  const std::int64_t instructions = (round_up(p.k(), 2) * width + 45) * at_once;
   const double grid = static_cast<double>(tiles_of(p.m(), cut.height) *
                                           tiles_of(p.n(), cut.columns) * args.batch());
   return {.bytes = Gemm::cost(args).bytes * (p.c.strides[2] == 1 ? 1 : 4),

@@ -6,7 +6,8 @@
 //          at once. While the warps multiply, cp.async loads the operands of the next few products.
 // Changes  against small_products: mma.sync and ldmatrix instead of multiply-adds of widened
 //          elements; against ldmatrix_pipeline: no tile of 64 x 64, most of which is empty, and no
-//          ring that is filled and drained per product.
+//          ring that is filled and drained per product. If C has at most 16 columns, its transpose
+//          is computed: half as many tiles.
 // Cost     A, B and C once. Per 16 steps of k a warp reads 1.5 KiB of shared memory for four mma
 //          instructions.
 // Limits   memory bandwidth. Operands of one product must fit in 96 KiB. Lines at odd addresses (in
