@@ -81,6 +81,7 @@ SumsPlan plan_gemv(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
   constexpr double sum_seconds = 0.2e-6;  // reduction across a warp; twice as long across a block
   constexpr double ticket_seconds = 1.6e-6;
   constexpr double memory_share = 0.75;  // of the nominal bandwidth
+  constexpr std::int64_t most_splits = 192;
   constexpr std::int64_t width = 16 / static_cast<std::int64_t>(sizeof(T));
   const NominalRates rates = nominal_rates(context);
   const double sms = context.info().sms;
@@ -108,28 +109,30 @@ SumsPlan plan_gemv(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
   const double extra = contiguous ? 1 : 32.0 / sizeof(T);
   const double memory = Gemm::cost(args).bytes * extra / rates.bytes_per_second / memory_share;
   SumsPlan best;
+  const auto consider_splits = [&](std::int64_t strips, std::int64_t along, std::int64_t splits) {
+    const std::int64_t depth =
+        larger<std::int64_t>(tiles_of(tiles_of(k, steps), splits), 1) * steps;
+    const double rounds =
+        std::ceil(static_cast<double>(depth) / static_cast<double>(along * steps * loads));
+    const double blocks = static_cast<double>(strips * batch * splits);
+    const double waves = std::ceil(blocks / (sms * sums_blocks));
+    const double seconds = launch_seconds + std::max(memory, waves * rounds * latency) +
+                           sum_seconds * (plan.lines && plan.warps == 1 ? 1 : 2) +
+                           (splits > 1 ? ticket_seconds : 0);
+    if (best.seconds != 0 && seconds >= best.seconds) return;
+    best = plan;
+    best.strips = strips;
+    best.depth = depth;
+    best.splits = static_cast<int>(larger<std::int64_t>(tiles_of(k, depth), 1));
+    best.seconds = seconds;
+  };
   const auto consider = [&](std::int64_t strips, std::int64_t along) {
-    for (const std::int64_t splits : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192}) {
-      if (splits > 1 && ((plan.lines && plan.warps < sums_warps) ||
-                         k < along * steps * splits * 2 || strips * batch > sums_tickets)) {
-        break;
-      }
-      const std::int64_t depth =
-          larger<std::int64_t>(tiles_of(tiles_of(k, steps), splits), 1) * steps;
-      const double rounds =
-          std::ceil(static_cast<double>(depth) / static_cast<double>(along * steps * loads));
-      const double blocks = static_cast<double>(strips * batch * splits);
-      const double waves = std::ceil(blocks / (sms * sums_blocks));
-      const double seconds = launch_seconds + std::max(memory, waves * rounds * latency) +
-                             sum_seconds * (plan.lines && plan.warps == 1 ? 1 : 2) +
-                             (splits > 1 ? ticket_seconds : 0);
-      if (best.seconds == 0 || seconds < best.seconds) {
-        best = plan;
-        best.strips = strips;
-        best.depth = depth;
-        best.splits = static_cast<int>(larger<std::int64_t>(tiles_of(k, depth), 1));
-        best.seconds = seconds;
-      }
+    consider_splits(strips, along, 1);
+    if ((plan.lines && plan.warps < sums_warps) || strips * batch > sums_tickets) return;
+    // The fewest blocks per strip whose threads make so many rounds of loads.
+    for (const std::int64_t rounds : {32, 24, 16, 12, 8, 6, 4, 3, 2, 1}) {
+      const std::int64_t splits = smaller(tiles_of(k, along * steps * loads * rounds), most_splits);
+      if (splits > 1) consider_splits(strips, along, splits);
     }
   };
   if (plan.lines) {
