@@ -7,7 +7,7 @@
 //          contiguous elements of a row by packs of 16 bytes, whatever the alignment of C: every
 //          fourth row has the same alignment, so a warp that processes only those can shift its
 //          columns to pack boundaries.
-// Cost     C once; A once per 128 columns, B once per 64 to 512 rows. Per row and lane, 4 k
+// Cost     C once; A once per 128 columns, B once per 32 to 512 rows. Per row and lane, 4 k
 //          multiply-adds and 45 other instructions (nvcc, f32 without an epilogue).
 // Limits   k up to 16.
 // Source   the CPU rung short_k.
@@ -269,7 +269,7 @@ struct ShortCut {
   int columns;  // minimum columns of C per block
 };
 /// Returns the partition with the most adjacent warps that row alignment allows and that leave 1.5
-/// blocks per SM, and then blocks of 64 to 512 rows that fill whole waves. C's rows are contiguous
+/// blocks per SM, and then blocks of 32 to 512 rows that fill whole waves. C's rows are contiguous
 /// if either axis is.
 template <class P>
 ShortCut cut_short(const P& p, const Context& context) {
@@ -292,18 +292,19 @@ ShortCut cut_short(const P& p, const Context& context) {
                        is_wide_aligned<typename P::Out, width>(p.c.data);
   // A block covers up to width - 1 fewer columns if packs begin before C's first column.
   const int columns = warp_columns * along - (packed && !aligned ? width - 1 : 0);
-  constexpr std::int64_t most_tiles = 8;
+  constexpr std::int64_t least_rows = rows / 2;
+  constexpr std::int64_t most_rows = rows * 8;
   const std::int64_t strips = tiles_of(p.n(), columns) * p.c.shape[0];
   const std::int64_t at_once = std::int64_t{blocks} * context.info().sms;
-  const std::int64_t waves = tiles_of(strips * tiles_of(p.m(), rows * most_tiles), at_once);
+  const std::int64_t waves = tiles_of(strips * tiles_of(p.m(), most_rows), at_once);
   const std::int64_t down =
       clamped<std::int64_t>(waves * at_once / larger<std::int64_t>(strips, 1), 1,
-                            larger<std::int64_t>(tiles_of(p.m(), rows), 1));
+                            larger<std::int64_t>(tiles_of(p.m(), least_rows), 1));
   const int turn =
       rows_at_once<typename P::Sum> * warps / along;  // rows that a block computes together
   return {.along = along,
-          .height = static_cast<int>(clamped<std::int64_t>(round_up(tiles_of(p.m(), down), turn),
-                                                           rows, rows * most_tiles)),
+          .height = static_cast<int>(
+              clamped<std::int64_t>(round_up(tiles_of(p.m(), down), turn), least_rows, most_rows)),
           .columns = columns};
 }
 
