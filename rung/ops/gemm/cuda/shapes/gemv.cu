@@ -129,7 +129,7 @@ SumsPlan plan_gemv(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
   const auto consider = [&](std::int64_t strips, std::int64_t along) {
     consider_splits(strips, along, 1);
     if ((plan.lines && plan.warps < sums_warps) || strips * batch > sums_tickets) return;
-    // The fewest blocks per strip whose threads make so many rounds of loads.
+    // The minimum number of splits with at most `rounds` rounds of loads per thread.
     for (const std::int64_t rounds : {32, 24, 16, 12, 8, 6, 4, 3, 2, 1}) {
       const std::int64_t splits = smaller(tiles_of(k, along * steps * loads * rounds), most_splits);
       if (splits > 1) consider_splits(strips, along, splits);

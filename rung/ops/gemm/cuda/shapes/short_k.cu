@@ -300,11 +300,10 @@ ShortCut cut_short(const P& p, const Context& context) {
   const std::int64_t down =
       clamped<std::int64_t>(waves * at_once / larger<std::int64_t>(strips, 1), 1,
                             larger<std::int64_t>(tiles_of(p.m(), least_rows), 1));
-  const int turn =
-      rows_at_once<typename P::Sum> * warps / along;  // rows that a block computes together
+  const int rows_per_pass = rows_at_once<typename P::Sum> * warps / along;
   return {.along = along,
-          .height = static_cast<int>(
-              clamped<std::int64_t>(round_up(tiles_of(p.m(), down), turn), least_rows, most_rows)),
+          .height = static_cast<int>(clamped<std::int64_t>(
+              round_up(tiles_of(p.m(), down), rows_per_pass), least_rows, most_rows)),
           .columns = columns};
 }
 
