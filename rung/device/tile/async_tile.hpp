@@ -116,6 +116,18 @@ class AsyncTile {
     from_ += tile_stride_;
   }
 
+  /// Starts every `of`-th copy of the next tile, from the `part`-th on; advance() follows the last
+  /// part. Copies spread over the steps of the main loop leave its loads of fragments in between.
+  __device__ __forceinline__ void copy_part(float* tile, int part, int of) const {
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      if (i % of == part) {
+        ptx::async_copy<width * 4>(tile + to_ + i * to_stride_, from_ + offset(i));
+      }
+    }
+  }
+  __device__ __forceinline__ void advance() { from_ += tile_stride_; }
+
   /// Starts copying a tile of which only the first `steps` steps exist; the others become zero.
   __device__ __forceinline__ void copy_first(float* tile, int steps) {
 #pragma unroll

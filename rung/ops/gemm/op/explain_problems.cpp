@@ -16,7 +16,7 @@ constexpr ExplainProblem explain_list[] = {
     {"i8 64x64x64", "naive_bytes"},
     {"f32 128x128x512", "split_k"},
     {"f32 255x257x63", "simt_packed"},
-    {"f32 255x257x63", "simt_registers"},
+    {"f32 128x128x512", "simt_stream_k"},
     {"f32 256x256x16", "short_k"},
     {"f32 24x24x24,batch=64", "small_products"},
     {"f32 4x512x512", "few_rows"},

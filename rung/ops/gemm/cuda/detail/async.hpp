@@ -48,6 +48,22 @@ void with_access(const Product32& p, F&& f) {
                         : f.template operator()<along_outer, along_outer>();
 }
 
+/// Calls f.template operator()<access of A, access of B>() for operands that are contiguous along
+/// an axis: nine combinations, so that one unaligned operand costs the other no wide copies.
+template <class F>
+void with_contiguous_access(const Product32& p, F&& f) {
+  const auto with = [](TileAccess access, auto&& next) {
+    if (access == TileAccess::wide) return next.template operator()<TileAccess::wide>();
+    if (access == TileAccess::along_depth) {
+      return next.template operator()<TileAccess::along_depth>();
+    }
+    next.template operator()<TileAccess::along_outer>();
+  };
+  with(access_of(p.a, 1, 2), [&]<TileAccess a>() {
+    with(access_of(p.b, 2, 1), [&]<TileAccess b>() { f.template operator()<a, b>(); });
+  });
+}
+
 /// Calls f like with_access(), for one of five combinations: `along_outer` becomes `any`.
 template <class F>
 void with_few_accesses(const Product32& p, F&& f) {
@@ -117,6 +133,65 @@ inline double tile_seconds(const TileShape& tile, double peak, const Gemm::Args&
                          (rates.operations_per_second / sms * peak * hidden);
   return launch_seconds + std::max(compute, Gemm::cost(args).bytes / rates.bytes_per_second) +
          start;
+}
+
+/// Tiles of C of which the last are divided along k: their tiles of k form one sequence, which
+/// `parts` blocks share evenly.
+struct StreamedTiles {
+  std::int64_t count = 0;
+  std::int64_t whole = 0;  // the first tiles, a block each
+  std::int64_t parts = 0;
+  std::int64_t k_tiles = 0;  // per tile of C
+
+  [[nodiscard]] std::int64_t streamed() const { return count - whole; }
+  /// Returns a bound on the number of partial tiles: each part and each tile begins at most one.
+  [[nodiscard]] std::int64_t pieces() const { return streamed() == 0 ? 0 : parts + streamed(); }
+};
+
+/// Returns the cycles of an SM per step of k of a tile: those of the multiply-adds, or those of the
+/// accesses to shared memory, 32 words each, if there are more. Copies of single elements count
+/// twice, and four times if k is contiguous, as a warp's elements are then in several lines.
+inline double cycles_of_step(const TileShape& tile, const Product32& p) {
+  const auto copies = [](TileAccess access, int extent) {
+    const int times = access == TileAccess::wide ? 1 : access == TileAccess::along_outer ? 2 : 4;
+    return times * extent / 32.0;
+  };
+  const double loads = tile.threads() / 32.0 * (tile.thread_rows + tile.thread_columns);
+  return std::max(
+      tile.rows * tile.columns / 128.0,
+      loads + copies(access_of(p.a, 1, 2), tile.rows) + copies(access_of(p.b, 2, 1), tile.columns));
+}
+
+/// Returns the seconds of a kernel with streamed tiles: of the busiest SM, of the partial sums and
+/// of the launches.
+inline double streamed_seconds(const TileShape& tile, const StreamedTiles& tiles,
+                               const Gemm::Args& args, const Context& context) {
+  constexpr double start = 2e-6;
+  constexpr double fill_steps = 32;  // steps of k that filling and draining a block cost
+  constexpr double fraction = 0.79;  // of the peak that simt_top's largest tiles reach (H200)
+  const NominalRates rates = nominal_rates(context);
+  const double sms = context.info().sms;
+  const Product32 p = with_contiguous_c(product<float, float>(args));
+  const double of_step =
+      2 * 128 * cycles_of_step(tile, p) * sms / rates.operations_per_second / fraction;
+  const double depth = static_cast<double>(tiles.k_tiles) * tile.steps;
+  // Fewer blocks than an SM has room for hide less latency.
+  const auto busy = [&](double blocks, double steps) {
+    const double hidden = 0.5 + 0.5 * std::min(1.0, blocks / tile.blocks);
+    return blocks * (steps + fill_steps) * of_step / hidden;
+  };
+  const double memory = Gemm::cost(args).bytes / rates.bytes_per_second;
+  if (tiles.streamed() == 0) {
+    const double most = std::ceil(static_cast<double>(tiles.count) / sms);
+    return launch_seconds + std::max(busy(most, depth), memory) + start;
+  }
+  const auto parts = static_cast<double>(tiles.parts);
+  const double most = std::ceil(parts / sms);
+  const double compute = static_cast<double>(tiles.whole) / sms * depth * of_step +
+                         busy(most, static_cast<double>(tiles.streamed()) * depth / parts);
+  const double partial =
+      2.0 * sizeof(float) * static_cast<double>(tiles.pieces() * tile.rows * tile.columns);
+  return 2 * launch_seconds + std::max(compute, memory) + partial / rates.bytes_per_second + start;
 }
 
 constexpr TileFacts facts_of(const TileShape& tile, std::int64_t slices = 1) {
