@@ -197,7 +197,7 @@ inline double streamed_seconds(const TileShape& tile, const StreamedTiles& tiles
 constexpr TileFacts facts_of(const TileShape& tile, std::int64_t slices = 1) {
   return {.rows = tile.rows,
           .columns = tile.columns,
-          .depth = std::int64_t{tile.steps} * tile.groups,
+          .depth = tile.steps,
           .resident = tile.blocks,
           .slices = slices};
 }
