@@ -112,11 +112,21 @@ __device__ __forceinline__ void finish_warp_tile(const P& p, int batch,
       }
       continue;
     }
+    // A warp of a large tile has 128 elements per lane, whose loads would follow one another. Small
+    // tiles have more blocks per SM, and no registers for four elements at a time.
+    constexpr int rows_at_once = shape.thread_rows > 8 ? group : 1;
 #pragma unroll 1
-    for (int at = 0; at < Rows::rows && row + at < p.m(); ++at) {
+    for (int at = 0; at < Rows::rows && row + at < p.m(); at += rows_at_once) {
 #pragma unroll 1
       for (int from = lane; from < Rows::columns && column + from < p.n(); from += 32) {
-        finish(p, batch, row + at, column + from, rows[at][from]);
+        if constexpr (rows_at_once == 1) {
+          finish(p, batch, row + at, column + from, rows[at][from]);
+        } else {
+          Pack<float, group> four;
+#pragma unroll
+          for (int k = 0; k < group; ++k) four[k] = rows[at + k][from];
+          finish_group<1>(p, false, batch, row + at, column + from, four);
+        }
       }
     }
   }
