@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / shifted tiles: the kernel, compiled once per operand type.
+//
+// A tile of either operand consists of lines of 128 bytes in the layout of SwizzledTile: one row
+// along k, or 64 rows at one k. Shared memory has a ninth word per line, since eight words of an
+// unaligned line are in nine aligned ones. cp.async copies only a line's own bytes and fills the
+// rest with zeros, so that a shifted line ends in zeros.
+//
+// Part of the rung whose Idea, Changes, Cost and Limits are in shifted_tiles.cu.
+#pragma once
+
+#include "rung/device/last_block.hpp"
+#include "rung/ops/gemm/cuda/220_ldmatrix_pipeline.cuh"
+
+namespace rung::gemm_cuda::inline RUNG_TARGET {
+
+/// Extents of a block's tile and of each warp's part.
+struct ShiftedShape {
+  int rows, columns;
+  int warp_rows, warp_columns;
+  int stages;
+  int blocks;  // per SM
+  [[nodiscard]] constexpr int warps_along() const { return columns / warp_columns; }
+  [[nodiscard]] constexpr int warps() const { return rows / warp_rows * warps_along(); }
+  [[nodiscard]] constexpr int threads() const { return 32 * warps(); }
+  [[nodiscard]] constexpr int sums() const { return warp_rows * warp_columns / 32; }  // per thread
+};
+// Three blocks of 72 KiB per SM, or two of 108: 144 KiB of operands in flight.
+constexpr ShiftedShape shifted_shapes[] = {
+    {.rows = 64, .columns = 64, .warp_rows = 32, .warp_columns = 32, .stages = 4, .blocks = 3},
+    {.rows = 128, .columns = 128, .warp_rows = 64, .warp_columns = 64, .stages = 3, .blocks = 2}};
+constexpr int shifted_shapes_count = 2;
+
+constexpr int shifted_depth = 64;  // elements in a line of 128 bytes
+constexpr int word_elements = 8;   // in 16 bytes
+
+/// Shape of a block's tile; slices of k, and the groups in which they are combined.
+struct ShiftedPlan {
+  int shape;
+  std::int64_t slice_steps;  // tiles of k per slice
+  int slices;
+  int group, groups;
+};
+
+/// Kernel parameters.
+template <class T>
+struct ShiftedCall {
+  Finish<T> finish;
+  Raster raster;
+  std::int64_t slice_depth;    // steps of k per slice
+  int group, groups;           // as in ShiftedPlan
+  const T *a_begin, *b_begin;  // lowest addresses of the operands
+  float* partial;              // sums of the slices, then those of the groups
+  unsigned* tickets;           // per tile: one of the tile, one per group
+};
+
+/// Lines of an operand's tiles that one warp copies.
+template <class T, int Rows, bool KMajor, int Warps>
+class ShiftedLines {
+  using Tile = SwizzledTile<T, Rows, KMajor>;
+  static constexpr int lines_at_once = 4;                   // eight lanes per line
+  static constexpr int panel = KMajor ? 0 : shifted_depth;  // lines per 64 rows
+
+  const T* from_;  // the warp's first line in the next tile
+  const T* begin_;
+  std::int64_t line_stride_;
+  std::int64_t tile_stride_;
+  int outer_left_;  // lines along k: of these, the warp's that exist; else elements of a line
+
+ public:
+  static constexpr int lines = Rows / Warps;
+  static_assert(lines % lines_at_once == 0 && (KMajor || panel % lines == 0));
+
+  /// Returns the warp's first line in the tile.
+  static __device__ int first_line() { return static_cast<int>(threadIdx.x) / 32 * lines; }
+
+  __device__ ShiftedLines(const StridedOperand<T>& operand, const T* begin,
+                          std::int64_t first_outer, std::int64_t first_k)
+      : begin_(begin) {
+    const std::int64_t outer =
+        first_outer + (KMajor ? first_line() : first_line() / panel * shifted_depth);
+    const std::int64_t k = first_k + (KMajor ? 0 : first_line() % panel);
+    from_ = operand.data + outer * operand.outer_stride + k * operand.depth_stride;
+    line_stride_ = KMajor ? operand.outer_stride : operand.depth_stride;
+    tile_stride_ = shifted_depth * (KMajor ? std::int64_t{1} : operand.depth_stride);
+    outer_left_ = static_cast<int>(
+        clamped<std::int64_t>(operand.outer_extent - outer, 0, KMajor ? lines : shifted_depth));
+  }
+
+  /// Returns the elements between the aligned word that contains the begin of a line and the line.
+  /// Lines that exist in no tile return 0.
+  [[nodiscard]] __device__ int shift(int line) const {
+    if (KMajor ? line >= outer_left_ : outer_left_ == 0) return 0;
+    return behind(from_ + line * line_stride_);
+  }
+
+  /// Starts copying the warp's lines of the next tile, of which k_left steps exist.
+  __device__ __forceinline__ void copy(unsigned char* tile, unsigned char* ninth, int k_left) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int existing = KMajor ? outer_left_ : k_left - first_line() % panel;
+    const int length = KMajor ? k_left : outer_left_;
+    const int word = lane % 8;
+    const T* from = from_ + lane / 8 * line_stride_;
+#pragma unroll
+    for (int i = 0; i < lines; i += lines_at_once) {
+      const int line = first_line() + i + lane / 8;
+      copy_word(tile + line * 128 + ((word ^ (line % 8)) * 16), from, word,
+                i + lane / 8 < existing ? length : 0);
+      from += lines_at_once * line_stride_;
+    }
+    if (lane < lines) {
+      copy_word(ninth + (first_line() + lane) * 16, from_ + lane * line_stride_, 8,
+                lane < existing ? length : 0);
+    }
+    from_ += tile_stride_;
+  }
+
+ private:
+  static __device__ int behind(const T* line) {
+    return static_cast<int>(reinterpret_cast<std::uintptr_t>(line) % 16 / sizeof(T));
+  }
+
+  /// Starts copying the aligned word `word` of a line of `length` elements.
+  __device__ __forceinline__ void copy_word(unsigned char* to, const T* line, int word,
+                                            int length) const {
+    const int skipped = behind(line);
+    const T* const from = line - skipped + word * word_elements;
+    const int valid =
+        length > 0 ? clamped(length + skipped - word * word_elements, 0, word_elements) : 0;
+    if (valid > 0 && from < begin_) {  // the operand's first word: elements before it are foreign
+      std::uint32_t words[4] = {};
+#pragma unroll 1
+      for (int i = word_elements - 1; i >= 0; --i) {
+        words[3] = words[3] << 16 | words[2] >> 16;
+        words[2] = words[2] << 16 | words[1] >> 16;
+        words[1] = words[1] << 16 | words[0] >> 16;
+        words[0] = words[0] << 16 | (i >= skipped && i < valid ? from[i].bits : 0U);
+      }
+      store_wide(reinterpret_cast<std::uint32_t*>(to),
+                 Pack<std::uint32_t, 4>{{words[0], words[1], words[2], words[3]}});
+      return;
+    }
+    ptx::async_copy<16>(to, valid > 0 ? from : begin_, valid * static_cast<int>(sizeof(T)));
+  }
+};
+
+/// Moves line `line` of adjacent tiles from `shift` elements behind to its begin.
+__device__ __forceinline__ void shift_line(unsigned char* tiles, const unsigned char* ninth,
+                                           int line, int shift) {
+  if (shift == 0) return;
+  const auto place = [&](int word) {
+    return reinterpret_cast<std::uint32_t*>(tiles + line * 128 + ((word ^ (line % 8)) * 16));
+  };
+  std::uint32_t words[36];
+#pragma unroll
+  for (int word = 0; word < 9; ++word) {
+    const auto four = load_wide<4>(
+        word < 8 ? place(word) : reinterpret_cast<const std::uint32_t*>(ninth + line * 16));
+#pragma unroll
+    for (int i = 0; i < 4; ++i) words[4 * word + i] = four[i];
+  }
+#pragma unroll
+  for (int i = 0; i < 34; ++i) words[i] = (shift & 4) != 0 ? words[i + 2] : words[i];
+#pragma unroll
+  for (int i = 0; i < 33; ++i) words[i] = (shift & 2) != 0 ? words[i + 1] : words[i];
+#pragma unroll
+  for (int i = 0; i < 32; ++i) {
+    words[i] = (shift & 1) != 0 ? words[i] >> 16 | words[i + 1] << 16 : words[i];
+  }
+#pragma unroll
+  for (int word = 0; word < 8; ++word) {
+    store_wide(place(word), Pack<std::uint32_t, 4>{{words[4 * word], words[4 * word + 1],
+                                                    words[4 * word + 2], words[4 * word + 3]}});
+  }
+}
+
+template <int Shape>
+struct ShiftedLayout {
+  static constexpr int lines = shifted_shapes[Shape].rows + shifted_shapes[Shape].columns;
+  struct alignas(1024) Stage {
+    unsigned char tiles[lines][128];  // of A, then of B
+    unsigned char ninth[lines][16];
+  };
+  union {
+    Stage stages[shifted_shapes[Shape].stages];
+    StripStage strips[shifted_shapes[Shape].warps()];
+    int scratch;
+  };
+};
+
+/// Stores the partial sums of a block: the packs of four of adjacent threads are adjacent.
+template <int Threads, int Down, int Along>
+__device__ __forceinline__ void store_shifted(float* to, const float (&sums)[Down][Along][4]) {
+#pragma unroll
+  for (int i = 0; i < Down; ++i) {
+#pragma unroll
+    for (int j = 0; j < Along; ++j) {
+      const auto& four = sums[i][j];
+      store_wide(to + ((i * Along + j) * Threads + static_cast<int>(threadIdx.x)) * 4,
+                 Pack<float, 4>{{four[0], four[1], four[2], four[3]}});
+    }
+  }
+}
+/// Adds `count` consecutive partial sums in order.
+template <int Threads, int Down, int Along>
+__device__ __forceinline__ void add_shifted(float (&sums)[Down][Along][4], const float* from,
+                                            int count) {
+#pragma unroll
+  for (auto& row : sums) {
+#pragma unroll
+    for (auto& four : row) {
+#pragma unroll
+      for (float& sum : four) sum = 0;
+    }
+  }
+#pragma unroll(Down* Along <= 8 ? 4 : 1)
+  for (int part = 0; part < count; ++part, from += Down * Along * 4 * Threads) {
+#pragma unroll
+    for (int i = 0; i < Down; ++i) {
+#pragma unroll
+      for (int j = 0; j < Along; ++j) {
+        const Pack<float, 4> more =
+            load_wide<4>(from + ((i * Along + j) * Threads + static_cast<int>(threadIdx.x)) * 4);
+#pragma unroll
+        for (int each = 0; each < 4; ++each) sums[i][j][each] += more[each];
+      }
+    }
+  }
+}
+
+/// Computes a tile of C over a slice of k; the last block of a tile combines the slices.
+template <class T, int Shape, bool KMajorA, bool KMajorB>
+__global__ void __launch_bounds__(shifted_shapes[Shape].threads(), shifted_shapes[Shape].blocks)
+    gemm_shifted_tiles(ShiftedCall<T> call) {
+  constexpr ShiftedShape shape = shifted_shapes[Shape];
+  constexpr int threads = shape.threads();
+  using LinesA = ShiftedLines<T, shape.rows, KMajorA, shape.warps()>;
+  using LinesB = ShiftedLines<T, shape.columns, KMajorB, shape.warps()>;
+  auto& layout = shared<ShiftedLayout<Shape>>();
+  const auto& p = call.finish.p;
+  const TileWork work = call.raster.at(static_cast<int>(blockIdx.x));
+  const int first_row = work.row * shape.rows;
+  const int first_column = work.column * shape.columns;
+  const std::int64_t first_k = work.slice * call.slice_depth;
+  const std::int64_t end_k = smaller(p.k(), first_k + call.slice_depth);
+  const auto a = p.a.at(work.batch);
+  const auto b = p.b.at(work.batch);
+  LinesA lines_a({a.data, a.strides[0], p.m(), a.strides[1]}, call.a_begin, first_row, first_k);
+  LinesB lines_b({b.data, b.strides[1], p.n(), b.strides[0]}, call.b_begin, first_column, first_k);
+
+  // Each thread shifts one line of each of the small tiles' warps' 16 lines of A and 16 of B, or a
+  // line of A and a line of B.
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  constexpr int own_lines = ShiftedLayout<Shape>::lines / threads;
+  int own_line[own_lines];
+  int own_shift[own_lines];
+  if constexpr (own_lines == 1) {
+    const bool of_a = lane < LinesA::lines;
+    const int line = of_a ? lane : lane - LinesA::lines;
+    own_line[0] = of_a ? LinesA::first_line() + line : shape.rows + LinesB::first_line() + line;
+    own_shift[0] = of_a ? lines_a.shift(line) : lines_b.shift(line);
+  } else {
+    static_assert(LinesA::lines == 32 && LinesB::lines == 32 && own_lines == 2);
+    own_line[0] = LinesA::first_line() + lane;
+    own_line[1] = shape.rows + LinesB::first_line() + lane;
+    own_shift[0] = lines_a.shift(lane);
+    own_shift[1] = lines_b.shift(lane);
+  }
+
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const int warp_row = warp / shape.warps_along() * shape.warp_rows;
+  const int warp_column = warp % shape.warps_along() * shape.warp_columns;
+  const bool multiplies = first_row + warp_row < p.m() && first_column + warp_column < p.n();
+  constexpr int down = shape.warp_rows / 16;
+  constexpr int along = shape.warp_columns / 8;
+  float sums[down][along][4] = {};
+
+  const auto tiles = static_cast<int>((end_k - first_k + shifted_depth - 1) / shifted_depth);
+  const auto copy = [&](int tile, auto& stage) {
+    const auto left = static_cast<int>(
+        smaller<std::int64_t>(end_k - first_k - std::int64_t{tile} * shifted_depth, shifted_depth));
+    lines_a.copy(stage.tiles[0], stage.ninth[0], left);
+    lines_b.copy(stage.tiles[shape.rows], stage.ninth[shape.rows], left);
+  };
+#pragma unroll
+  for (int stage = 0; stage < shape.stages - 1; ++stage) {
+    if (stage < tiles) copy(stage, layout.stages[stage]);
+    ptx::async_commit();
+  }
+  int reading = 0;
+  int writing = shape.stages - 1;
+#pragma unroll 1
+  for (int tile = 0; tile < tiles; ++tile) {
+    auto& stage = layout.stages[reading];
+    ptx::async_wait<shape.stages - 2>();
+    __syncwarp();  // the warp's lines have arrived
+#pragma unroll
+    for (int i = 0; i < own_lines; ++i) {
+      shift_line(stage.tiles[0], stage.ninth[0], own_line[i], own_shift[i]);
+    }
+    __syncthreads();  // all lines are in place, and all have read the stage written next
+    if (tile + shape.stages - 1 < tiles) copy(tile + shape.stages - 1, layout.stages[writing]);
+    ptx::async_commit();
+    if (multiplies) {
+#pragma unroll
+      for (int step = 0; step < 4; ++step) {
+        std::uint32_t b_words[along / 2][4];
+#pragma unroll
+        for (int j = 0; j < along / 2; ++j) {
+          load_fragment4<T, shape.columns, KMajorB, Second::depth>(
+              b_words[j], stage.tiles[shape.rows], warp_column + 16 * j, step);
+        }
+#pragma unroll
+        for (int i = 0; i < down; ++i) {
+          std::uint32_t a_words[4];
+          load_fragment4<T, shape.rows, KMajorA, Second::rows>(a_words, stage.tiles[0],
+                                                               warp_row + 16 * i, step);
+#pragma unroll
+          for (int j = 0; j < along; ++j) {
+            ptx::mma<T>(sums[i][j], a_words,
+                        {b_words[j / 2][j % 2 * 2], b_words[j / 2][j % 2 * 2 + 1]});
+          }
+        }
+      }
+    }
+    reading = reading == shape.stages - 1 ? 0 : reading + 1;
+    writing = writing == shape.stages - 1 ? 0 : writing + 1;
+  }
+  ptx::async_wait_all();
+  __syncthreads();
+
+  if (call.raster.slices > 1) {
+    constexpr int size = shape.sums() * threads;
+    const int tile = static_cast<int>(blockIdx.x) % call.raster.tiles();
+    const std::int64_t all = call.raster.tiles();
+    float* const slices = call.partial + std::int64_t{tile} * call.raster.slices * size;
+    float* const groups =
+        call.partial + (all * call.raster.slices + std::int64_t{tile} * call.groups) * size;
+    unsigned* const tickets = call.tickets + tile * (call.groups + 1);
+    const int group = work.slice / call.group;
+    const int members = smaller(call.group, call.raster.slices - group * call.group);
+    if (multiplies) store_shifted<threads>(slices + std::int64_t{work.slice} * size, sums);
+    __syncthreads();
+    if (!is_last_block(tickets + 1 + group, members, layout.scratch)) return;
+    if (multiplies) {
+      add_shifted<threads>(sums, slices + std::int64_t{group} * call.group * size, members);
+    }
+    if (call.groups > 1) {
+      if (multiplies) store_shifted<threads>(groups + std::int64_t{group} * size, sums);
+      __syncthreads();
+      if (!is_last_block(tickets, call.groups, layout.scratch)) return;
+      if (multiplies) add_shifted<threads>(sums, groups, call.groups);
+    }
+    __syncthreads();  // all have read `scratch`
+  }
+  if (!multiplies) return;
+  with_output_type<T>(p, call.finish.narrow, [&](const auto& target) {
+#pragma unroll
+    for (int i = 0; i < down; ++i) {
+      if (first_row + warp_row + 16 * i >= p.m()) break;
+      finish_strip<shape.warp_columns>(target, layout.strips[warp], work.batch,
+                                       first_row + warp_row + 16 * i, first_column + warp_column,
+                                       [&](int at) { return sums[i][at / 4][at % 4]; });
+    }
+  });
+}
+
+// --- on the host ---------------------------------------------------------------------------------
+
+/// Returns whether an operand is contiguous along k; the axes are those of its view.
+template <class V>
+bool is_shifted_k_major(const V& operand, int outer, int depth) {
+  const bool along_k = operand.strides[depth] == 1 || operand.shape[depth] <= 1;
+  const bool along_outer = operand.strides[outer] == 1 || operand.shape[outer] <= 1;
+  return along_k && !(along_outer && operand.shape[depth] <= operand.shape[outer]);
+}
+/// Returns whether an operand is contiguous along one axis.
+template <class V>
+bool is_shiftable(const V& operand, int outer, int depth) {
+  const int along = is_shifted_k_major(operand, outer, depth) ? depth : outer;
+  return operand.strides[along] == 1 || operand.shape[along] <= 1;
+}
+/// Returns whether some lines of an operand do not begin at multiples of 16 bytes.
+template <class V>
+bool has_shifted_lines(const V& operand, int outer, int depth) {
+  const int line = is_shifted_k_major(operand, outer, depth) ? outer : depth;
+  return reinterpret_cast<std::uintptr_t>(operand.data) % 16 != 0 ||
+         (operand.shape[line] > 1 && operand.strides[line] % word_elements != 0) ||
+         (operand.shape[0] > 1 && operand.strides[0] % word_elements != 0);
+}
+/// Returns the lowest address of an operand's elements.
+template <class V>
+auto lowest_address(const V& operand) {
+  auto* lowest = operand.data;
+  for (int axis = 0; axis < 3; ++axis) {
+    lowest += smaller<std::int64_t>(operand.strides[axis], 0) * (operand.shape[axis] - 1);
+  }
+  return lowest;
+}
+
+/// Returns the bytes of the partial sums of all tiles' slices and groups.
+inline std::int64_t shifted_partial_bytes(const ShiftedShape& shape, std::int64_t tiles,
+                                          std::int64_t slices, std::int64_t groups) {
+  const std::int64_t of_tile = (slices + (groups > 1 ? groups : 0)) * shape.rows * shape.columns;
+  return tiles * of_tile * static_cast<std::int64_t>(sizeof(float));
+}
+
+/// Launches the kernel. Defined in the rung's file, which is compiled once per type.
+void run_shifted_tiles(Context& context, const Finish<f16>& finish, const ShiftedPlan& plan,
+                       unsigned* tickets);
+void run_shifted_tiles(Context& context, const Finish<bf16>& finish, const ShiftedPlan& plan,
+                       unsigned* tickets);
+
+/// Implements run_shifted_tiles(), in the file that compiles T's kernels.
+template <class T>
+void launch_shifted_tiles(Context& context, const Finish<T>& finish, const ShiftedPlan& plan,
+                          unsigned* tickets) {
+  const auto& p = finish.p;
+  const bool k_major_a = is_shifted_k_major(p.a, 1, 2);
+  const bool k_major_b = is_shifted_k_major(p.b, 2, 1);
+  const ShiftedShape& shape = shifted_shapes[plan.shape];
+  ShiftedCall<T> call{
+      .finish = finish,
+      .raster = {.down = static_cast<int>(tiles_of(p.m(), shape.rows)),
+                 .along = static_cast<int>(tiles_of(p.n(), shape.columns)),
+                 .batch = static_cast<int>(p.c.shape[0]),
+                 .slices = plan.slices,
+                 .band = raster_band(std::int64_t{shape.blocks} * context.info().sms, shape.rows,
+                                     shape.columns)},
+      .slice_depth = plan.slice_steps * shifted_depth,
+      .group = plan.group,
+      .groups = plan.groups,
+      .a_begin = lowest_address(p.a),
+      .b_begin = lowest_address(p.b),
+      .partial = nullptr,
+      .tickets = tickets};
+  if (plan.slices > 1) {
+    call.partial = static_cast<float*>(context.workspace(static_cast<std::size_t>(
+        shifted_partial_bytes(shape, call.raster.tiles(), plan.slices, plan.groups))));
+  }
+  const auto choose = [&]<int Shape, bool KMajorA, bool KMajorB>() {
+    launch(context,
+           {.grid = call.raster.total(),
+            .block = shifted_shapes[Shape].threads(),
+            .shared_bytes = sizeof(ShiftedLayout<Shape>)},
+           gemm_shifted_tiles<T, Shape, KMajorA, KMajorB>, call);
+  };
+  const auto by_layout = [&]<int Shape>() {
+    if (k_major_a) {
+      return k_major_b ? choose.template operator()<Shape, true, true>()
+                       : choose.template operator()<Shape, true, false>();
+    }
+    k_major_b ? choose.template operator()<Shape, false, true>()
+              : choose.template operator()<Shape, false, false>();
+  };
+  plan.shape == 0 ? by_layout.template operator()<0>() : by_layout.template operator()<1>();
+}
+
+}  // namespace rung::gemm_cuda::inline RUNG_TARGET
