@@ -47,29 +47,31 @@ template <class T>
 struct ShiftedCall {
   Finish<T> finish;
   Raster raster;
-  std::int64_t slice_depth;    // steps of k per slice
-  int group, groups;           // as in ShiftedPlan
-  const T *a_begin, *b_begin;  // lowest addresses of the operands
-  float* partial;              // sums of the slices, then those of the groups
-  unsigned* tickets;           // per tile: one of the tile, one per group
+  std::int64_t slice_depth;  // steps of k per slice
+  int group, groups;         // as in ShiftedPlan
+  float* partial;            // sums of the slices, then those of the groups
+  unsigned* tickets;         // per tile: one of the tile, one per group
 };
 
-/// Lines of an operand's tiles that one warp copies.
+/// Lines of an operand's tiles that one warp copies. Eight lanes copy a line, a word each, and four
+/// lines at a time. Lines 8 apart are equally misaligned, as 8 pitches are a multiple of 16 bytes,
+/// and so is a line in all tiles: a lane has the aligned words of two lines, and adds to them.
 template <class T, int Rows, bool KMajor, int Warps>
 class ShiftedLines {
-  using Tile = SwizzledTile<T, Rows, KMajor>;
-  static constexpr int lines_at_once = 4;                   // eight lanes per line
   static constexpr int panel = KMajor ? 0 : shifted_depth;  // lines per 64 rows
 
-  const T* from_;  // the warp's first line in the next tile
+  const T* words_[2];  // this lane's words of lines lane / 8 and lane / 8 + 4 in the next tile
+  const T* ninth_;     // ninth word of line lane % lines
+  const T* from_;      // the warp's first line in the first tile
   const T* begin_;
+  int behind_[2], ninth_behind_;  // elements between the begins of a line's first word and the line
   std::int64_t line_stride_;
   std::int64_t tile_stride_;
   int outer_left_;  // lines along k: of these, the warp's that exist; else elements of a line
 
  public:
   static constexpr int lines = Rows / Warps;
-  static_assert(lines % lines_at_once == 0 && (KMajor || panel % lines == 0));
+  static_assert(lines % 8 == 0 && (KMajor || panel % lines == 0));
 
   /// Returns the warp's first line in the tile.
   static __device__ int first_line() { return static_cast<int>(threadIdx.x) / 32 * lines; }
@@ -85,34 +87,55 @@ class ShiftedLines {
     tile_stride_ = shifted_depth * (KMajor ? std::int64_t{1} : operand.depth_stride);
     outer_left_ = static_cast<int>(
         clamped<std::int64_t>(operand.outer_extent - outer, 0, KMajor ? lines : shifted_depth));
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    for (int odd = 0; odd < 2; ++odd) {
+      const T* const line = from_ + (lane / 8 + 4 * odd) * line_stride_;
+      behind_[odd] = behind(line);
+      words_[odd] = line - behind_[odd] + lane % 8 * word_elements;
+    }
+    const T* const own = from_ + lane % lines * line_stride_;
+    ninth_behind_ = behind(own);
+    ninth_ = own - ninth_behind_ + 8 * word_elements;
   }
 
-  /// Returns the elements between the aligned word that contains the begin of a line and the line.
-  /// Lines that exist in no tile return 0.
-  [[nodiscard]] __device__ int shift(int line) const {
-    if (KMajor ? line >= outer_left_ : outer_left_ == 0) return 0;
-    return behind(from_ + line * line_stride_);
+  /// Returns the elements by which line lane % lines of a tile has to be shifted.
+  [[nodiscard]] __device__ int own_shift() const {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const bool exists = KMajor ? lane % lines < outer_left_ : outer_left_ > 0;
+    return exists ? ninth_behind_ : 0;
   }
 
-  /// Starts copying the warp's lines of the next tile, of which k_left steps exist.
+  /// Starts copying the warp's lines of the next tile, of which k_left steps exist. `First`: it is
+  /// the block's first tile; only there may a word begin before the operand.
+  template <bool First>
   __device__ __forceinline__ void copy(unsigned char* tile, unsigned char* ninth, int k_left) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int existing = KMajor ? outer_left_ : k_left - first_line() % panel;
     const int length = KMajor ? k_left : outer_left_;
-    const int word = lane % 8;
-    const T* from = from_ + lane / 8 * line_stride_;
+    if (First && from_ - word_elements < begin_) {
+      copy_first(tile, ninth, existing, length);
+    } else {
+      const int word = lane % 8;
+      unsigned char* const to = tile + (first_line() + lane / 8) * 128;
 #pragma unroll
-    for (int i = 0; i < lines; i += lines_at_once) {
-      const int line = first_line() + i + lane / 8;
-      copy_word(tile + line * 128 + ((word ^ (line % 8)) * 16), from, word,
-                i + lane / 8 < existing ? length : 0);
-      from += lines_at_once * line_stride_;
+      for (int odd = 0; odd < 2; ++odd) {
+        const int valid = clamped(length + behind_[odd] - word * word_elements, 0, word_elements);
+        unsigned char* const to_word = to + odd * 512 + (word ^ (lane / 8 + 4 * odd)) * 16;
+        const T* from = words_[odd];
+#pragma unroll
+        for (int i = 0; i < lines; i += 8) {
+          copy_word(to_word + i * 128, from, i + 4 * odd + lane / 8 < existing ? valid : 0);
+          from += 8 * line_stride_;
+        }
+      }
+      if (lane < lines && ninth_behind_ != 0) {
+        copy_word(ninth + (first_line() + lane) * 16, ninth_,
+                  lane < existing ? larger(length + ninth_behind_ - shifted_depth, 0) : 0);
+      }
     }
-    if (lane < lines) {
-      copy_word(ninth + (first_line() + lane) * 16, from_ + lane * line_stride_, 8,
-                lane < existing ? length : 0);
-    }
-    from_ += tile_stride_;
+    words_[0] += tile_stride_;
+    words_[1] += tile_stride_;
+    ninth_ += tile_stride_;
   }
 
  private:
@@ -120,14 +143,32 @@ class ShiftedLines {
     return static_cast<int>(reinterpret_cast<std::uintptr_t>(line) % 16 / sizeof(T));
   }
 
-  /// Starts copying the aligned word `word` of a line of `length` elements.
-  __device__ __forceinline__ void copy_word(unsigned char* to, const T* line, int word,
-                                            int length) const {
-    const int skipped = behind(line);
-    const T* const from = line - skipped + word * word_elements;
-    const int valid =
-        length > 0 ? clamped(length + skipped - word * word_elements, 0, word_elements) : 0;
-    if (valid > 0 && from < begin_) {  // the operand's first word: elements before it are foreign
+  /// Starts copying `valid` elements of an aligned word, and zeros after them.
+  __device__ __forceinline__ void copy_word(unsigned char* to, const T* from, int valid) const {
+    ptx::async_copy<16>(to, valid > 0 ? from : begin_, valid * static_cast<int>(sizeof(T)));
+  }
+
+  /// Implements copy() for lines near the begin of the operand: a word that begins before the
+  /// operand is loaded element by element.
+  __device__ void copy_first(unsigned char* tile, unsigned char* ninth, int existing,
+                             int length) const {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll 1
+    for (int at = lane; at < 9 * lines; at += 32) {
+      const int line = at / 9;
+      const int word = at % 9;
+      const T* const begin = from_ + line * line_stride_;
+      const int skipped = behind(begin);
+      const T* const from = begin - skipped + word * word_elements;
+      const int valid =
+          line < existing ? clamped(length + skipped - word * word_elements, 0, word_elements) : 0;
+      const int number = first_line() + line;
+      unsigned char* const to =
+          word < 8 ? tile + number * 128 + ((word ^ (number % 8)) * 16) : ninth + number * 16;
+      if (valid == 0 || from >= begin_) {
+        copy_word(to, from, valid);
+        continue;
+      }
       std::uint32_t words[4] = {};
 #pragma unroll 1
       for (int i = word_elements - 1; i >= 0; --i) {
@@ -138,9 +179,7 @@ class ShiftedLines {
       }
       store_wide(reinterpret_cast<std::uint32_t*>(to),
                  Pack<std::uint32_t, 4>{{words[0], words[1], words[2], words[3]}});
-      return;
     }
-    ptx::async_copy<16>(to, valid > 0 ? from : begin_, valid * static_cast<int>(sizeof(T)));
   }
 };
 
@@ -245,8 +284,8 @@ __global__ void __launch_bounds__(shifted_shapes[Shape].threads(), shifted_shape
   const std::int64_t end_k = smaller(p.k(), first_k + call.slice_depth);
   const auto a = p.a.at(work.batch);
   const auto b = p.b.at(work.batch);
-  LinesA lines_a({a.data, a.strides[0], p.m(), a.strides[1]}, call.a_begin, first_row, first_k);
-  LinesB lines_b({b.data, b.strides[1], p.n(), b.strides[0]}, call.b_begin, first_column, first_k);
+  LinesA lines_a({a.data, a.strides[0], p.m(), a.strides[1]}, p.a.data, first_row, first_k);
+  LinesB lines_b({b.data, b.strides[1], p.n(), b.strides[0]}, p.b.data, first_column, first_k);
 
   // Each thread shifts one line of each of the small tiles' warps' 16 lines of A and 16 of B, or a
   // line of A and a line of B.
@@ -256,15 +295,15 @@ __global__ void __launch_bounds__(shifted_shapes[Shape].threads(), shifted_shape
   int own_shift[own_lines];
   if constexpr (own_lines == 1) {
     const bool of_a = lane < LinesA::lines;
-    const int line = of_a ? lane : lane - LinesA::lines;
-    own_line[0] = of_a ? LinesA::first_line() + line : shape.rows + LinesB::first_line() + line;
-    own_shift[0] = of_a ? lines_a.shift(line) : lines_b.shift(line);
+    own_line[0] = of_a ? LinesA::first_line() + lane
+                       : shape.rows + LinesB::first_line() + lane - LinesA::lines;
+    own_shift[0] = of_a ? lines_a.own_shift() : lines_b.own_shift();
   } else {
     static_assert(LinesA::lines == 32 && LinesB::lines == 32 && own_lines == 2);
     own_line[0] = LinesA::first_line() + lane;
     own_line[1] = shape.rows + LinesB::first_line() + lane;
-    own_shift[0] = lines_a.shift(lane);
-    own_shift[1] = lines_b.shift(lane);
+    own_shift[0] = lines_a.own_shift();
+    own_shift[1] = lines_b.own_shift();
   }
 
   const int warp = static_cast<int>(threadIdx.x) / 32;
@@ -274,17 +313,21 @@ __global__ void __launch_bounds__(shifted_shapes[Shape].threads(), shifted_shape
   constexpr int down = shape.warp_rows / 16;
   constexpr int along = shape.warp_columns / 8;
   float sums[down][along][4] = {};
+  // Prefetched fragments of later steps need registers that 128 sums leave for one step only.
+  [[maybe_unused]] constexpr int unrolled_steps = shape.sums() > 64 ? 2 : 4;
 
   const auto tiles = static_cast<int>((end_k - first_k + shifted_depth - 1) / shifted_depth);
-  const auto copy = [&](int tile, auto& stage) {
+  const auto copy = [&]<bool First>(int tile, auto& stage) {
     const auto left = static_cast<int>(
         smaller<std::int64_t>(end_k - first_k - std::int64_t{tile} * shifted_depth, shifted_depth));
-    lines_a.copy(stage.tiles[0], stage.ninth[0], left);
-    lines_b.copy(stage.tiles[shape.rows], stage.ninth[shape.rows], left);
+    lines_a.template copy<First>(stage.tiles[0], stage.ninth[0], left);
+    lines_b.template copy<First>(stage.tiles[shape.rows], stage.ninth[shape.rows], left);
   };
-#pragma unroll
-  for (int stage = 0; stage < shape.stages - 1; ++stage) {
-    if (stage < tiles) copy(stage, layout.stages[stage]);
+  copy.template operator()<true>(0, layout.stages[0]);
+  ptx::async_commit();
+#pragma unroll 1
+  for (int stage = 1; stage < shape.stages - 1; ++stage) {
+    if (stage < tiles) copy.template operator()<false>(stage, layout.stages[stage]);
     ptx::async_commit();
   }
   int reading = 0;
@@ -299,10 +342,12 @@ __global__ void __launch_bounds__(shifted_shapes[Shape].threads(), shifted_shape
       shift_line(stage.tiles[0], stage.ninth[0], own_line[i], own_shift[i]);
     }
     __syncthreads();  // all lines are in place, and all have read the stage written next
-    if (tile + shape.stages - 1 < tiles) copy(tile + shape.stages - 1, layout.stages[writing]);
+    if (tile + shape.stages - 1 < tiles) {
+      copy.template operator()<false>(tile + shape.stages - 1, layout.stages[writing]);
+    }
     ptx::async_commit();
     if (multiplies) {
-#pragma unroll
+#pragma unroll(unrolled_steps)
       for (int step = 0; step < 4; ++step) {
         std::uint32_t b_words[along / 2][4];
 #pragma unroll
@@ -355,12 +400,20 @@ __global__ void __launch_bounds__(shifted_shapes[Shape].threads(), shifted_shape
   }
   if (!multiplies) return;
   with_output_type<T>(p, call.finish.narrow, [&](const auto& target) {
-#pragma unroll
-    for (int i = 0; i < down; ++i) {
-      if (first_row + warp_row + 16 * i >= p.m()) break;
+  // Not unrolled: each copy of finish_strip() contains every activation.
+#pragma unroll 1
+    for (int i = 0; i < down && first_row + warp_row + 16 * i < p.m(); ++i) {
       finish_strip<shape.warp_columns>(target, layout.strips[warp], work.batch,
                                        first_row + warp_row + 16 * i, first_column + warp_column,
-                                       [&](int at) { return sums[i][at / 4][at % 4]; });
+                                       [&](int at) {
+                                         float picked = 0;
+#pragma unroll
+                                         for (int candidate = 0; candidate < down; ++candidate) {
+                                           if (candidate == i)
+                                             picked = sums[candidate][at / 4][at % 4];
+                                         }
+                                         return picked;
+                                       });
     }
   });
 }
@@ -374,11 +427,14 @@ bool is_shifted_k_major(const V& operand, int outer, int depth) {
   const bool along_outer = operand.strides[outer] == 1 || operand.shape[outer] <= 1;
   return along_k && !(along_outer && operand.shape[depth] <= operand.shape[outer]);
 }
-/// Returns whether an operand is contiguous along one axis.
+/// Returns whether an operand is contiguous along one axis, with different lines in the order of
+/// their addresses.
 template <class V>
 bool is_shiftable(const V& operand, int outer, int depth) {
   const int along = is_shifted_k_major(operand, outer, depth) ? depth : outer;
-  return operand.strides[along] == 1 || operand.shape[along] <= 1;
+  const int line = along == outer ? depth : outer;
+  return (operand.strides[along] == 1 || operand.shape[along] <= 1) &&
+         (operand.strides[line] > 0 || operand.shape[line] <= 1) && operand.strides[0] >= 0;
 }
 /// Returns whether some lines of an operand do not begin at multiples of 16 bytes.
 template <class V>
@@ -388,16 +444,6 @@ bool has_shifted_lines(const V& operand, int outer, int depth) {
          (operand.shape[line] > 1 && operand.strides[line] % word_elements != 0) ||
          (operand.shape[0] > 1 && operand.strides[0] % word_elements != 0);
 }
-/// Returns the lowest address of an operand's elements.
-template <class V>
-auto lowest_address(const V& operand) {
-  auto* lowest = operand.data;
-  for (int axis = 0; axis < 3; ++axis) {
-    lowest += smaller<std::int64_t>(operand.strides[axis], 0) * (operand.shape[axis] - 1);
-  }
-  return lowest;
-}
-
 /// Returns the bytes of the partial sums of all tiles' slices and groups.
 inline std::int64_t shifted_partial_bytes(const ShiftedShape& shape, std::int64_t tiles,
                                           std::int64_t slices, std::int64_t groups) {
@@ -430,8 +476,6 @@ void launch_shifted_tiles(Context& context, const Finish<T>& finish, const Shift
       .slice_depth = plan.slice_steps * shifted_depth,
       .group = plan.group,
       .groups = plan.groups,
-      .a_begin = lowest_address(p.a),
-      .b_begin = lowest_address(p.b),
       .partial = nullptr,
       .tickets = tickets};
   if (plan.slices > 1) {
