@@ -74,7 +74,7 @@ template <class T>
 ShiftedPlan plan_shifted(const Product<T, float>& p, const Context& context) {
   // Cycles until the first tile of k arrives, or a ticket and the partial sums behind it.
   constexpr double latency = 1500;
-  constexpr double partials_in_flight = 32;  // packs of four sums per thread
+  constexpr double partials_in_flight = 16;  // packs of four sums per thread
   const double sms = context.info().sms;
   const std::int64_t steps = tiles_of(p.k(), shifted_depth);
   ShiftedPlan best{};

@@ -25,9 +25,9 @@ struct ShiftedShape {
   [[nodiscard]] constexpr int threads() const { return 32 * warps(); }
   [[nodiscard]] constexpr int sums() const { return warp_rows * warp_columns / 32; }  // per thread
 };
-// Three blocks of 72 KiB per SM, or two of 108: 144 KiB of operands in flight.
+// Four blocks of 54 KiB per SM, or two of 108: two of three stages are in flight, 128 KiB.
 constexpr ShiftedShape shifted_shapes[] = {
-    {.rows = 64, .columns = 64, .warp_rows = 32, .warp_columns = 32, .stages = 4, .blocks = 3},
+    {.rows = 64, .columns = 64, .warp_rows = 32, .warp_columns = 32, .stages = 3, .blocks = 4},
     {.rows = 128, .columns = 128, .warp_rows = 64, .warp_columns = 64, .stages = 3, .blocks = 2}};
 constexpr int shifted_shapes_count = 2;
 
@@ -190,26 +190,35 @@ __device__ __forceinline__ void shift_line(unsigned char* tiles, const unsigned 
   const auto place = [&](int word) {
     return reinterpret_cast<std::uint32_t*>(tiles + line * 128 + ((word ^ (line % 8)) * 16));
   };
-  std::uint32_t words[36];
+  // In two halves, which take fewer registers: the fifth word is part of both.
+  Pack<std::uint32_t, 4> next = load_wide<4>(place(0));
 #pragma unroll
-  for (int word = 0; word < 9; ++word) {
-    const auto four = load_wide<4>(
-        word < 8 ? place(word) : reinterpret_cast<const std::uint32_t*>(ninth + line * 16));
+  for (int first = 0; first < 8; first += 4) {
+    std::uint32_t words[20];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) words[4 * word + i] = four[i];
-  }
+    for (int word = 0; word < 5; ++word) {
+      if (word > 0) {
+        next = load_wide<4>(first + word < 8
+                                ? place(first + word)
+                                : reinterpret_cast<const std::uint32_t*>(ninth + line * 16));
+      }
 #pragma unroll
-  for (int i = 0; i < 34; ++i) words[i] = (shift & 4) != 0 ? words[i + 2] : words[i];
+      for (int i = 0; i < 4; ++i) words[4 * word + i] = next[i];
+    }
 #pragma unroll
-  for (int i = 0; i < 33; ++i) words[i] = (shift & 2) != 0 ? words[i + 1] : words[i];
+    for (int i = 0; i < 18; ++i) words[i] = (shift & 4) != 0 ? words[i + 2] : words[i];
 #pragma unroll
-  for (int i = 0; i < 32; ++i) {
-    words[i] = (shift & 1) != 0 ? words[i] >> 16 | words[i + 1] << 16 : words[i];
-  }
+    for (int i = 0; i < 17; ++i) words[i] = (shift & 2) != 0 ? words[i + 1] : words[i];
 #pragma unroll
-  for (int word = 0; word < 8; ++word) {
-    store_wide(place(word), Pack<std::uint32_t, 4>{{words[4 * word], words[4 * word + 1],
-                                                    words[4 * word + 2], words[4 * word + 3]}});
+    for (int i = 0; i < 16; ++i) {
+      words[i] = (shift & 1) != 0 ? words[i] >> 16 | words[i + 1] << 16 : words[i];
+    }
+#pragma unroll
+    for (int word = 0; word < 4; ++word) {
+      store_wide(place(first + word),
+                 Pack<std::uint32_t, 4>{{words[4 * word], words[4 * word + 1], words[4 * word + 2],
+                                         words[4 * word + 3]}});
+    }
   }
 }
 
@@ -313,8 +322,6 @@ __global__ void __launch_bounds__(shifted_shapes[Shape].threads(), shifted_shape
   constexpr int down = shape.warp_rows / 16;
   constexpr int along = shape.warp_columns / 8;
   float sums[down][along][4] = {};
-  // Prefetched fragments of later steps need registers that 128 sums leave for one step only.
-  [[maybe_unused]] constexpr int unrolled_steps = shape.sums() > 64 ? 2 : 4;
 
   const auto tiles = static_cast<int>((end_k - first_k + shifted_depth - 1) / shifted_depth);
   const auto copy = [&]<bool First>(int tile, auto& stage) {
@@ -347,7 +354,7 @@ __global__ void __launch_bounds__(shifted_shapes[Shape].threads(), shifted_shape
     }
     ptx::async_commit();
     if (multiplies) {
-#pragma unroll(unrolled_steps)
+#pragma unroll
       for (int step = 0; step < 4; ++step) {
         std::uint32_t b_words[along / 2][4];
 #pragma unroll
