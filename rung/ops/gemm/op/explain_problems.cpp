@@ -27,6 +27,7 @@ constexpr ExplainProblem explain_list[] = {
     {"f64 128x128x64", "mma_f64"},
     {"bf16 24x24x24,batch=64", "small_tensor_products"},
     {"bf16 255x257x63", "packed"},
+    {"bf16 255x257x63", "shifted_tiles"},
     {"f32 256x256x64,split", "split_bf16"},
     {"e4m3 256x256x128,tb", "fp8_wgmma"},
     {"i8 256x256x128,tb", "int8_wgmma"},

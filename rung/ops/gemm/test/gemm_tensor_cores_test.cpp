@@ -17,8 +17,9 @@ namespace {
 
 using namespace gemm_test;
 
-constexpr const char* rungs[] = {"mma_sync",   "ldmatrix_pipeline", "wgmma_tma", "warp_specialized",
-                                 "persistent", "cluster_multicast", "stream_k",  "packed"};
+constexpr const char* rungs[] = {
+    "mma_sync",          "ldmatrix_pipeline", "wgmma_tma", "warp_specialized", "persistent",
+    "cluster_multicast", "stream_k",          "packed",    "shifted_tiles"};
 
 /// Runs a case by every rung that supports it, or by `only`, and returns the number of runs.
 int run_case(Context& context, const Case& test, std::mt19937& engine,
@@ -62,6 +63,29 @@ TEST(GemmTensorCores, ExactProductsOfAnyShapeAndLayout) {
   }
   // Every rung must have run.
   for (const char* rung : rungs) EXPECT_GE(taken[rung], 10) << rung;
+}
+
+/// Unaligned lines of both operands: slices of k in one and in two levels of groups, and batches
+/// that take large tiles.
+TEST(GemmTensorCores, ExactWithShiftedLines) {
+  RUNG_LONG_TEST_IF_SANITIZED();
+  Context context = Context::on(Backend::simt);
+  std::mt19937 engine(23);
+  std::map<std::string, int> taken;
+  struct Size {
+    std::int64_t batch, m, n, k;
+  };
+  for (const Size& size : {Size{1, 33, 65, 1211}, Size{2, 7, 40, 513}, Size{1, 63, 31, 2500},
+                           Size{80, 75, 97, 9}, Size{70, 1, 129, 67}}) {
+    for (const bool ta : {false, true}) {
+      for (const bool tb : {false, true}) {
+        const Case test{DType::f16, DType::f16, size.batch, size.m, size.n, size.k,
+                        ta,         tb,         1,          3,      1,      1};
+        run_case(context, test, engine, taken, "shifted_tiles");
+      }
+    }
+  }
+  EXPECT_EQ(taken["shifted_tiles"], 20);
 }
 
 /// For any number of tiles of k: slices may be unequal, and the last may be empty.

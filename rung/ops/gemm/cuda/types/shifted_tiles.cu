@@ -2,7 +2,7 @@
 // gemm / shifted tiles
 //
 // Idea     16-bit operands whose lines begin at any address: cp.async copies the aligned 16-byte
-//          words that contain a line to shared memory, several tiles of k ahead. Once a tile has
+//          words that contain a line to shared memory, two tiles of k ahead. Once a tile has
 //          arrived, each thread shifts one line into place, where it lies: the address of a line
 //          modulo 16 bytes is the same in every tile.
 // Changes  against ldmatrix_pipeline: words in flight occupy no registers, and a tile of unaligned
@@ -56,17 +56,23 @@ auto with_shifted(const Gemm::Args& args, F&& f) {
   });
 }
 
+/// Returns the warps of a tile that multiply; the others are beyond C.
+template <class T>
+double shifted_warps(const Product<T, float>& p, const ShiftedShape& shape) {
+  return static_cast<double>(
+      tiles_of(smaller<std::int64_t>(p.m(), shape.rows), shape.warp_rows) *
+      tiles_of(smaller<std::int64_t>(p.n(), shape.columns), shape.warp_columns));
+}
+
 /// Returns the shared-memory accesses, of 128 bytes, of a block per tile of k.
 template <class T>
 double shifted_accesses(const Product<T, float>& p, const ShiftedShape& shape) {
-  const auto rows = static_cast<double>(smaller<std::int64_t>(p.m(), shape.rows));
-  const auto columns = static_cast<double>(smaller<std::int64_t>(p.n(), shape.columns));
   // Written by cp.async; an unaligned line is then read, and written again.
   const double per_line_of_a = has_shifted_lines(p.a, 1, 2) ? 3.25 : 1;
   const double per_line_of_b = has_shifted_lines(p.b, 2, 1) ? 3.25 : 1;
-  const double warps = std::ceil(rows / shape.warp_rows) * std::ceil(columns / shape.warp_columns);
-  return rows * per_line_of_a + columns * per_line_of_b +
-         warps * (shape.warp_rows + shape.warp_columns);
+  return static_cast<double>(smaller<std::int64_t>(p.m(), shape.rows)) * per_line_of_a +
+         static_cast<double>(smaller<std::int64_t>(p.n(), shape.columns)) * per_line_of_b +
+         shifted_warps(p, shape) * (shape.warp_rows + shape.warp_columns);
 }
 
 /// Returns the plan of least time, in clock cycles of an SM: an access of shared memory takes one.
@@ -159,10 +165,11 @@ Work work(const Gemm::Args& args, const Context& context) {
     // Slices that one block combines, in one or two levels.
     const int combined = plan.slices == 1 ? 0 : plan.group + (plan.groups > 1 ? plan.groups : 0);
     const double area = static_cast<double>(shape.rows) * shape.columns;
-    return {.bytes = Gemm::cost(args).bytes +
-                     (plan.slices == 1 ? 0.0
-                                       : 2.0 * static_cast<double>(shifted_partial_bytes(
-                                                   shape, tiles, plan.slices, plan.groups))),
+    const double partial = plan.slices == 1 ? 0.0
+                                            : 2.0 * shifted_warps(p, shape) / shape.warps() *
+                                                  static_cast<double>(shifted_partial_bytes(
+                                                      shape, tiles, plan.slices, plan.groups));
+    return {.bytes = Gemm::cost(args).bytes + partial,
             .operations = unevenness(blocks, context) * blocks * 2 * area * steps * shifted_depth,
             .blocks = blocks,
             .resident = shape.blocks,
