@@ -10,6 +10,13 @@
 //
 // After start_dependent() the preceding grid has ended and its writes are visible. Every thread of
 // the kernel must call it first.
+//
+// A kernel with a long prologue splits the call, so that the prologue overlaps with the preceding
+// grid:
+//
+//   let_dependent_start();                    // first statement, in every thread
+//   ...                                       // indices; prefetches into L2, not loads
+//   wait_for_preceding();                     // every thread, before any load or store
 #pragma once
 
 #include "rung/core/context.hpp"
@@ -17,12 +24,23 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// Lets the next grid of the stream be set up, then waits for the preceding grid to end.
-__device__ __forceinline__ void start_dependent() {
+/// Lets the next grid of the stream be set up.
+__device__ __forceinline__ void let_dependent_start() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   ptx::let_next_grid_start();
+#endif
+}
+/// Waits for the preceding grid to end. Before it a thread may prefetch into L2, which is coherent,
+/// but not load: the preceding grid may still write, and a loaded line would stay in L1.
+__device__ __forceinline__ void wait_for_preceding() {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   ptx::wait_for_earlier_grid();
 #endif
+}
+/// Lets the next grid of the stream be set up, then waits for the preceding grid to end.
+__device__ __forceinline__ void start_dependent() {
+  let_dependent_start();
+  wait_for_preceding();
 }
 
 /// Returns true if start_dependent() waits for the preceding grid in kernels of the calling file:

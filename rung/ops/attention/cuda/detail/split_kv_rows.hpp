@@ -85,16 +85,40 @@ struct WarpRows {
   float sum[2] = {};  // over this lane's keys
   Index seen[2];      // end of the keys that each row sees
 
-  __device__ __forceinline__ void load(const Heads<T, K>& p, std::int64_t b, std::int64_t g,
+  /// Finds the keys that the rows from first_row on see.
+  __device__ __forceinline__ void find_seen(const Divisor& by_group,
+                                            const KeyMask<std::int64_t>& mask,
+                                            std::int64_t first_row, std::int64_t rows) {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const std::int64_t at = first_row + lane_of_thread() / 4 + 8 * r;
+      const std::uint32_t token = by_group.quotient(static_cast<std::uint32_t>(at));
+      seen[r] = static_cast<Index>(at < rows ? mask.end_key(token) : 0);
+    }
+  }
+
+  /// Loads q from shared memory into registers.
+  __device__ __forceinline__ void load_q_registers(const T (*from)[Width + 8]) {
+    static_assert(!SharedQ);
+    const int lane = lane_of_thread();
+#pragma unroll
+    for (int d = 0; d < Width / 16; ++d) {
+      ptx::load_matrix<4>(q[d], &from[lane % 16][d * 16 + lane / 16 * 8]);
+    }
+  }
+
+  /// Finds the keys that the rows see, and loads q from global memory into registers.
+  __device__ __forceinline__ void load(const Heads<T, K>& p, const Divisor& by_group,
+                                       std::int64_t b, std::int64_t g,
                                        const KeyMask<std::int64_t>& mask, std::int64_t first_row,
                                        std::int64_t rows) {
     const int lane = lane_of_thread();
+    find_seen(by_group, mask, first_row, rows);
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const std::int64_t at = first_row + lane / 4 + 8 * r;
       const bool exists = at < rows;
-      const Row<T> row(p, b, g, exists ? at : 0);
-      seen[r] = static_cast<Index>(exists ? mask.end_key(row.i) : 0);
+      const Row<T> row(by_group, b, g, exists ? at : 0);
       if constexpr (!SharedQ) {
         const T* const from = Plain ? &p.q(b, row.h, row.i, 0) : p.q_of(b).at(row.h).at(row.i).data;
 #pragma unroll
@@ -256,13 +280,14 @@ struct WarpRows {
 /// Stores rows first, first + step ... below `count` of q, counted from first_row; rows and columns
 /// that do not exist as zeros. A warp calls it.
 template <bool Plain, class T, class K, int Width>
-__device__ __forceinline__ void store_queries(const Heads<T, K>& p, std::int64_t b, std::int64_t g,
+__device__ __forceinline__ void store_queries(const Heads<T, K>& p, const Divisor& by_group,
+                                              std::int64_t b, std::int64_t g,
                                               std::int64_t first_row, std::int64_t rows, int first,
                                               int step, int count, T (*to)[Width + 8]) {
 #pragma unroll 4
   for (int r = first; r < count; r += step) {
     const bool exists = first_row + r < rows;
-    const Row<T> row(p, b, g, exists ? first_row + r : 0);
+    const Row<T> row(by_group, b, g, exists ? first_row + r : 0);
     const View<const T, 1> from = (Plain ? p.q.at(b) : p.q_of(b)).at(row.h).at(row.i);
 #pragma unroll
     for (int start = 0; start < Width; start += warp_size) {

@@ -118,7 +118,7 @@ __device__ __forceinline__ void multiply_rows(const Heads<T, K>& p, const Cut<Ac
     for (int r = 0; r < Rows; ++r) seen[r] = seen_by(r);
   }
   for (int r = warp; r < Rows; r += warps) {
-    const Row<T> row(p, b, g, r < there ? first_row + r : 0);
+    const Row<T> row(cut.by_group, b, g, r < there ? first_row + r : 0);
     const View<const T, 1> q = (Plain ? p.q.at(b) : p.q_of(b)).at(row.h).at(row.i);
     for (int column = lane; column < Width; column += warp_size) {
       layout.q[r][column] = r < there && column < p.width() ? convert<Sum>(q(column)) : Sum(0);
@@ -295,6 +295,7 @@ Support supports(const Attention::Args& args, const Context& context) {
   if (typical_rows(args) > max_rows) {
     return unsupported("up to 64 queries of heads that share a head of k and v");
   }
+  if (!has_divisible_rows(args)) return unsupported("fewer than 2^31 rows per head of k");
   const SplitKvPlan plan = plan_of(args, context);
   const double blocks = static_cast<double>(args.batch()) * static_cast<double>(args.kv_heads()) *
                         static_cast<double>(plan.row_tiles) * static_cast<double>(plan.splits);

@@ -27,7 +27,8 @@ struct Cut {
   std::int64_t rows;
   int row_tiles;
   int splits;
-  Divisor page;   // keys per page
+  Divisor page;  // keys per page
+  Divisor by_group{}, by_kv_heads{}, by_rows{}, by_row_tiles{}, by_splits{};
   Sum* weighted;  // [batch element][kv_head][row][split][Dv]
   Sum* maximum;   // [batch element][kv_head][row][split]
   Sum* sum;       // [batch element][kv_head][row][split]
@@ -106,10 +107,13 @@ class StoredKeys {
 template <class T>
 struct Row {
   std::int64_t b, h, i;
-  template <class K>
-  __device__ __forceinline__ Row(const Heads<T, K>& p, std::int64_t b, std::int64_t g,
+  __device__ __forceinline__ Row(const Divisor& by_group, std::int64_t b, std::int64_t g,
                                  std::int64_t r)
-      : b(b), h(g * p.group + r % p.group), i(r / p.group) {}
+      : b(b) {
+    auto token = static_cast<std::uint32_t>(r);
+    h = g * by_group.value + by_group.take(token);
+    i = token;
+  }
 };
 
 /// Indices of a row, and the last key that a causal mask shows it, for the rule of its scores.
@@ -120,6 +124,8 @@ struct RowIndices {
 /// A split's keys, [first, end), of those that the rows [first_row, last_row] of a tile see.
 struct SplitKeys {
   std::int64_t first, end;
+  __device__ __forceinline__ SplitKeys(std::int64_t first, std::int64_t end)
+      : first(first), end(end) {}
   template <class T, class K>
   __device__ __forceinline__ SplitKeys(const Heads<T, K>& p, const KeyMask<std::int64_t>& mask,
                                        std::int64_t first_row, std::int64_t last_row, int split,
@@ -169,7 +175,7 @@ class RowResult {
                                        std::int64_t r, int split, Sum maximum, Sum sum,
                                        bool leads) {
     if (cut.splits == 1) {
-      const Row<T> row(p, b, g, r);
+      const Row<T> row(cut.by_group, b, g, r);
       if constexpr (Plain) {
         o_ = &p.o(b, row.h, row.i, 0);
       } else {
@@ -194,6 +200,23 @@ class RowResult {
     } else {
       weighted_[column] = value;
     }
+  }
+  /// Writes N columns from `column` on, a multiple of N that divides Dv.
+  template <int N>
+  __device__ __forceinline__ void write_pack(int column, const Pack<Sum, N>& values) const {
+    if (o_ == nullptr) {
+      store_wide<N>(weighted_ + column, values);
+      return;
+    }
+    Pack<T, N> results;
+#pragma unroll
+    for (int i = 0; i < N; ++i) results[i] = convert<T>(values[i] * factor_);
+    if (stride_ == 1 && is_wide_aligned<T, N>(o_)) {
+      store_wide<N>(o_ + column, results);
+      return;
+    }
+#pragma unroll
+    for (int i = 0; i < N; ++i) o_[(column + i) * stride_] = results[i];
   }
 };
 
@@ -251,16 +274,19 @@ __global__ void __launch_bounds__(warp_size* combine_warps)
     attention_combine_splits(Heads<T, K> p, Cut<Accumulator<T>> cut) {
   using Sum = Accumulator<T>;
   constexpr int lane_splits = max_splits / warp_size;
-  start_dependent();
+  let_dependent_start();
   auto& layout = shared<CombineLayout<Sum>>();
   const int lane = lane_of_thread();
   const int warp = static_cast<int>(threadIdx.x) / warp_size;
   const auto width = static_cast<int>(p.value_width());
-  const std::int64_t g = blockIdx.x / cut.rows % p.kv_heads();
-  const std::int64_t b = blockIdx.x / cut.rows / p.kv_heads();
+  std::uint32_t at = blockIdx.x;
+  const int first_row = cut.by_rows.take(at);
+  const std::int64_t g = cut.by_kv_heads.take(at);
+  const std::int64_t b = at;
+  wait_for_preceding();
   const ElementRows rows = rows_of<false>(p, cut, b);
   const ScoreUnit<Sum> unit = unit_of<false>(p.rule_of(b, g));
-  for (std::int64_t r = blockIdx.x % cut.rows; r < rows.count; r += cut.rows) {
+  for (std::int64_t r = first_row; r < rows.count; r += cut.rows) {
     const std::int64_t first = (rows.before + g * rows.count + r) * cut.splits;
     Sum maxima[lane_splits];
     Sum sums[lane_splits];
@@ -298,7 +324,7 @@ __global__ void __launch_bounds__(warp_size* combine_warps)
       add_splits<1>(layout, weighted, cut.splits, width);
     }
     __syncthreads();
-    const Row<T> row(p, b, g, r);
+    const Row<T> row(cut.by_group, b, g, r);
     if (sum != 0) maximum *= unit.score;
     const Sum factor = finish_row<false>(p, b, row.h, maximum, sum);
     const View<T, 1> o = p.o_of(b).at(row.h).at(row.i);
@@ -334,6 +360,12 @@ inline std::int64_t typical_tile_keys(const Attention::Args& args, std::int64_t 
 /// Returns whether kernels for plain arguments support these.
 inline bool is_plain(const Attention::Args& args) { return static_cast<bool>(require_basic(args)); }
 
+/// Returns whether rows of a batch element fit Divisor.
+inline bool has_divisible_rows(const Attention::Args& args) {
+  return static_cast<double>(args.group()) * static_cast<double>(args.queries()) <=
+         static_cast<double>(Divisor::max);
+}
+
 /// Returns the partition; allocates workspace for partial results if splits > 1.
 template <class Sum>
 Cut<Sum> cut_of(const Attention::Args& args, Context& context, std::int64_t row_tiles,
@@ -346,6 +378,12 @@ Cut<Sum> cut_of(const Attention::Args& args, Context& context, std::int64_t row_
                .maximum = nullptr,
                .sum = nullptr};
   if (args.has_pages() && args.keys() > 0) cut.page = Divisor::of(args.k.shape[2]);
+  const auto divisor_of = [](std::int64_t d) { return Divisor::of(larger(d, std::int64_t{1})); };
+  cut.by_group = divisor_of(args.group());
+  cut.by_kv_heads = divisor_of(args.kv_heads());
+  cut.by_rows = divisor_of(cut.rows);
+  cut.by_row_tiles = divisor_of(row_tiles);
+  cut.by_splits = divisor_of(splits);
   if (splits == 1) return cut;
   const std::int64_t parts = args.q.shape[0] * args.heads() * args.queries() * splits;
   cut.weighted = static_cast<Sum*>(

@@ -5,13 +5,14 @@
 //          of all heads that share a head of K and V into one matrix; a block multiplies 16 or 64
 //          of its rows by tiles of 64 keys. The keys are split over enough blocks to fill the GPU,
 //          and a second kernel combines the partial maxima, sums and weighted values in a fixed
-//          order. The offsets of scattered keys are found ahead of the copies.
+//          order. Before the preceding grid has ended, a block finds its keys.
 // Changes  against split_kv: tensor cores, so that 16 rows cost as much as one and 64 little more;
 //          tiles of K and V arrive by asynchronous copies, several in flight.
 // Cost     one read of K and V. Partial results are 4 (Dv + 2) bytes per row and split.
-// Limits   f16 and bf16; D and Dv multiples of 8 up to 256; 16-byte aligned rows of K and V. Above
-//          64 rows, each further tile reads K and V again, from L2. With pages, packed rows, a rule
-//          of the scores or sinks fewer than 2^31 keys and K and V of up to 64 GiB.
+// Limits   f16 and bf16; D and Dv multiples of 8 up to 256; 16-byte aligned rows of K and V; fewer
+//          than 2^31 rows per head of K. Above 64 rows, each further tile reads K and V again, from
+//          L2. With pages, packed rows, a rule of the scores or sinks fewer than 2^31 keys and K
+//          and V of up to 64 GiB.
 // Source   T. Dao and others, Flash-Decoding for long-context inference, 2023; J. Ainslie and
 //          others, GQA, 2023.
 #include "rung/ops/attention/cuda/detail/facts.hpp"
@@ -91,6 +92,8 @@ Support supports(const Attention::Args& args, const Context& context) {
   if (!has_wide_rows(args.k) || !has_wide_rows(args.v)) {
     return unsupported("rows of k and v: contiguous, multiples of 16 bytes, aligned to 16 bytes");
   }
+  if (!has_divisible_rows(args)) return unsupported("fewer than 2^31 rows per head of k");
+  if (args.keys() > Divisor::max * 32) return unsupported("fewer than 2^36 keys");
   if (!is_plain(args)) {
     if (args.keys() > Divisor::max) return unsupported("fewer than 2^31 keys");
     if (!has_short_offsets(args.k) || !has_short_offsets(args.v)) {
@@ -118,7 +121,8 @@ void launch_tile(const Attention::Args& args, Context& context, const DecodeSpli
           .block = threads,
           .shared_bytes = sizeof(Layout<T, Width, RowWarps, Plain>),
           .dependent = can_depend(context)},
-         attention_split_kv<T, Width, RowWarps, Plain>, p, cut);
+         attention_split_kv<T, Width, RowWarps, Plain>, p, cut,
+         args.width() > 0 && has_wide_rows(args.q));
   combine_splits(args, context, p, cut);
 }
 

@@ -53,7 +53,7 @@ template <int Width>
 struct Exchange {
   float maximum[warps][warp_rows];
   float sum[warps][warp_rows];
-  float weighted[warps][warp_rows][Width + 4];
+  float weighted[warps][warp_rows][Width + 8];  // stores of 8 bytes per lane: 4 rows, all banks
 };
 
 /// Offsets of a key's rows in k and v, in chunks of 16 bytes.
@@ -80,17 +80,84 @@ struct Layout {
   std::conditional_t<Plain, Nothing, Indices> of;
 };
 
+/// Tile of rows, split, head of K and V, and batch element of a block. Blocks of one head and split
+/// are adjacent: the second row tile finds K and V in L2.
+struct DecodePart {
+  int row_tile, split, g, b;
+  __device__ __forceinline__ DecodePart(const Cut<float>& cut, unsigned block)
+      : row_tile(cut.by_row_tiles.take(block)),
+        split(cut.by_splits.take(block)),
+        g(cut.by_kv_heads.take(block)),
+        b(static_cast<int>(block)) {}
+};
+
+template <bool Plain, class T>
+__device__ __forceinline__ KeyMask<std::int64_t> mask_of(const Heads<T>& p, std::int64_t b) {
+  if constexpr (!Plain) return p.mask(b);
+  const std::int64_t keys =
+      p.key_lengths.data != nullptr ? key_length(p.key_lengths(b), p.keys()) : p.keys();
+  return {p.queries(), keys, p.causal, p.window};
+}
+
+/// Returns a split's keys, whole tiles of `Unit` keys, of those that rows of tile `row_tile` see.
+template <int Rows, int Unit>
+__device__ __forceinline__ SplitKeys split_keys(const Cut<float>& cut,
+                                                const KeyMask<std::int64_t>& mask,
+                                                const ElementRows& rows, int row_tile, int split) {
+  const std::int64_t first_row = std::int64_t{row_tile} * Rows;
+  const std::int64_t last_row = smaller(first_row + Rows, rows.count) - 1;
+  const std::int64_t begin =
+      mask.first_key(cut.by_group.quotient(static_cast<std::uint32_t>(first_row)));
+  const std::int64_t end =
+      mask.end_key(cut.by_group.quotient(static_cast<std::uint32_t>(last_row)));
+  const auto units = static_cast<std::uint32_t>((end - begin + Unit - 1) / Unit);
+  std::uint32_t each = units;
+  const int more = cut.by_splits.take(each);  // splits with one unit more than `each`
+  const std::int64_t from = std::int64_t{each} * split + smaller(split, more);
+  const std::int64_t to = from + each + (split < more ? 1 : 0);
+  return SplitKeys{begin + from * Unit, smaller(begin + to * Unit, end)};
+}
+
+/// Copies a tile of rows of q into shared memory; rows and columns that do not exist become zeros.
+template <class T, int Width, int RowWarps, bool Plain>
+__device__ __forceinline__ void copy_queries(const Heads<T>& p, const Divisor& by_group,
+                                             std::int64_t b, std::int64_t g, std::int64_t first_row,
+                                             std::int64_t rows, T (*to)[Width + 8]) {
+  constexpr int chunks = Width / 8;
+  const View<const T, 3> q = Plain ? p.q.at(b) : p.q_of(b);
+#pragma unroll
+  for (int at = 0; at < warp_rows * RowWarps * chunks / threads; ++at) {
+    const int index = at * threads + static_cast<int>(threadIdx.x);
+    const int r = index / chunks;
+    const int column = index % chunks * 8;
+    const bool exists = first_row + r < rows && column < p.width();
+    const Row<T> row(by_group, b, g, exists ? first_row + r : 0);
+    ptx::async_copy<16>(&to[r][column], &q(row.h, row.i, exists ? column : 0), exists ? 16 : 0);
+  }
+}
+
 /// Copies tiles of K and V of one head into stages; keys from `end` on become zeros.
 template <class T, int Width, int RowWarps, bool Plain>
 class KeyCopies {
   using Tile = DecodeTile<Width, RowWarps, Plain>;
   using Layout = split_kv::Layout<T, Width, RowWarps, Plain>;
   static constexpr int chunk = 8;  // elements per 16 bytes
+  static constexpr int chunks = Width / chunk;
+  static constexpr int row_step = threads / chunks;  // between two rows of a thread
+  static constexpr int copies = Tile::keys / row_step;
   const Heads<T>& p_;
   Layout& layout_;
   const T* k_ = nullptr;
   const T* v_ = nullptr;
   std::int64_t end_;
+
+  // Of a thread's copies.
+  static __device__ __forceinline__ int first_row() {
+    return static_cast<int>(threadIdx.x) / chunks;
+  }
+  static __device__ __forceinline__ int column() {
+    return static_cast<int>(threadIdx.x) % chunks * chunk;
+  }
 
  public:
   __device__ __forceinline__ KeyCopies(const Heads<T>& p, Layout& layout, std::int64_t b,
@@ -101,22 +168,33 @@ class KeyCopies {
     v_ = &p.v(Plain ? b : 0, g, 0, 0);
   }
 
-  /// Copies the tile at key `first` into a stage, and commits the copies.
+  /// Copies the tile at key `first` into a stage.
   __device__ __forceinline__ void fetch(std::int64_t first, int stage) const {
-    constexpr int chunks = Width / chunk;
     auto& to = layout_.stages[stage];
-    if (first < end_) {
-      // At 256 columns, the offsets of all rows of a thread would not fit into registers.
-      [[maybe_unused]] constexpr int unrolled =
-          Plain || Width < 256 ? Tile::keys * chunks / threads : 4;
+    const int c = column();
+    const bool in_k = c < p_.width();
+    const bool in_v = c < p_.value_width();
+    if (Plain && first + Tile::keys <= end_) {
+      const T* k = k_ + (first + first_row()) * p_.k.strides[2] + (in_k ? c : 0);
+      const T* v = v_ + (first + first_row()) * p_.v.strides[2] + (in_v ? c : 0);
+#pragma unroll
+      for (int at = 0; at < copies; ++at) {
+        const int row = first_row() + at * row_step;
+        ptx::async_copy<16>(&to.k[row][c], k, in_k ? 16 : 0);
+        ptx::async_copy<16>(&to.v[row][c], v, in_v ? 16 : 0);
+        k += row_step * p_.k.strides[2];
+        v += row_step * p_.v.strides[2];
+      }
+    } else if (first < end_) {
+      // At 256 columns, the offsets of all rows of a thread would not fit into registers. Plain
+      // kernels have at most one such tile.
+      [[maybe_unused]] constexpr int unrolled = Plain ? 1 : Width < 256 ? copies : 4;
 #pragma unroll unrolled
-      for (int at = 0; at < Tile::keys * chunks / threads; ++at) {
-        const int index = at * threads + static_cast<int>(threadIdx.x);
-        const int row = index / chunks;
-        const int column = index % chunks * chunk;
+      for (int at = 0; at < copies; ++at) {
+        const int row = first_row() + at * row_step;
         const std::int64_t j = first + row;
-        const bool of_k = j < end_ && column < p_.width();
-        const bool of_v = j < end_ && column < p_.value_width();
+        const bool of_k = j < end_ && in_k;
+        const bool of_v = j < end_ && in_v;
         const T* k = nullptr;
         const T* v = nullptr;
         if constexpr (Plain) {
@@ -127,11 +205,10 @@ class KeyCopies {
           k = k_ + std::size_t{offsets.k} * chunk;
           v = v_ + std::size_t{offsets.v} * chunk;
         }
-        ptx::async_copy<16>(&to.k[row][column], of_k ? k + column : k_, of_k ? 16 : 0);
-        ptx::async_copy<16>(&to.v[row][column], of_v ? v + column : v_, of_v ? 16 : 0);
+        ptx::async_copy<16>(&to.k[row][c], of_k ? k + c : k_, of_k ? 16 : 0);
+        ptx::async_copy<16>(&to.v[row][c], of_v ? v + c : v_, of_v ? 16 : 0);
       }
     }
-    ptx::async_commit();
   }
 };
 
@@ -182,8 +259,10 @@ class KeyOffsets {
 /// RowWarps warps share the keys of a tile.
 template <class T, int Width, int RowWarps, bool Plain>
 __device__ __forceinline__ void multiply_tile(const Heads<T>& p, const Cut<float>& cut,
-                                              const ElementRows& rows, std::int64_t b,
-                                              std::int64_t g, int split, std::int64_t row_tile,
+                                              const DecodePart& part,
+                                              const KeyMask<std::int64_t>& mask,
+                                              const ElementRows& rows, const SplitKeys& own,
+                                              int row_tile, bool wide_queries,
                                               Layout<T, Width, RowWarps, Plain>& layout) {
   using Tile = DecodeTile<Width, RowWarps, Plain>;
   constexpr int stages = Tile::stages;
@@ -195,12 +274,16 @@ __device__ __forceinline__ void multiply_tile(const Heads<T>& p, const Cut<float
   constexpr int steps = warp_keys >= 32 && Width < 256 ? 2 : 1;
   const int warp = static_cast<int>(threadIdx.x) / warp_size;
   const int lane = lane_of_thread();
-  const std::int64_t first_row = row_tile * Tile::rows;
+  const int b = part.b;
+  const int g = part.g;
+  const int split = part.split;
+  const std::int64_t first_row = std::int64_t{row_tile} * Tile::rows;
   const std::int64_t last_row = smaller(first_row + Tile::rows, rows.count) - 1;
-  const auto mask = p.mask(b);
-  const std::int64_t end_of_first = mask.end_key(first_row / p.group);
-  const std::int64_t first_of_last = mask.first_key(last_row / p.group);
-  const SplitKeys own(p, mask, first_row, last_row, split, cut.splits, key_tile);
+  const auto token_of = [&](std::int64_t row) {
+    return cut.by_group.quotient(static_cast<std::uint32_t>(row));
+  };
+  const std::int64_t end_of_first = mask.end_key(token_of(first_row));
+  const std::int64_t first_of_last = mask.first_key(token_of(last_row));
   const KeyCopies<T, Width, RowWarps, Plain> copies(p, layout, b, g, own.end);
 
   std::conditional_t<Plain, int, KeyOffsets<T, Width, RowWarps>> offsets = [&] {
@@ -213,25 +296,46 @@ __device__ __forceinline__ void multiply_tile(const Heads<T>& p, const Cut<float
   if constexpr (!Plain) {
     if (threadIdx.x < Tile::rows) {
       const std::int64_t r = first_row + threadIdx.x;
-      const Row<T> row(p, b, g, r < rows.count ? r : 0);
+      const Row<T> row(cut.by_group, b, g, r < rows.count ? r : 0);
       layout.of.rows[threadIdx.x] = {row.h, row.i, mask.diagonal(row.i)};
     }
     __syncthreads();
   }
+  // q passes through the last stage on its way to registers. Its copies belong to the group of the
+  // first tile.
+  T(*const q)
+  [Width + 8] = [&] {
+    if constexpr (Tile::shared_q) {
+      return layout.q.at;
+    } else {
+      static_assert(Tile::rows <= key_tile);
+      return layout.stages[stages - 1].k;
+    }
+  }();
 #pragma unroll
   for (int stage = 0; stage < stages - 1; ++stage) {
     copies.fetch(own.first + stage * key_tile, stage);
+    if (stage == 0 && wide_queries) {
+      copy_queries<T, Width, RowWarps, Plain>(p, cut.by_group, b, g, first_row, rows.count, q);
+    }
+    ptx::async_commit();
+  }
+  if (!wide_queries) {
+    store_queries<Plain, T, T, Width>(p, cut.by_group, b, g, first_row, rows.count, warp, warps,
+                                      Tile::rows, q);
   }
   const int warp_row = warp % RowWarps * warp_rows;
   // Other than plain kernels have less than 2^31 keys, and no registers to spare.
   using Index = std::conditional_t<Plain, std::int64_t, int>;
   WarpRows<T, T, Width, Tile::shared_q, Plain, Index> mine;
-  mine.load(p, b, g, mask, first_row + warp_row, rows.count);
+  mine.find_seen(cut.by_group, mask, first_row + warp_row, rows.count);
   SharedRows<T, Width> shared_rows{};
   if constexpr (Tile::shared_q) {
-    store_queries<Plain, T, T, Width>(p, b, g, first_row, rows.count, warp, warps, Tile::rows,
-                                      layout.q.at);
-    shared_rows.q = layout.q.at + warp_row;
+    shared_rows.q = q + warp_row;
+  } else {
+    ptx::async_wait<stages - 2>();
+    __syncthreads();  // q is complete
+    mine.load_q_registers(q + warp_row);
   }
   if constexpr (!Plain) shared_rows.indices = layout.of.rows + warp_row;
   const float factor = unit_of<Plain>(p.rule).exponent;
@@ -240,13 +344,14 @@ __device__ __forceinline__ void multiply_tile(const Heads<T>& p, const Cut<float
   int stage = 0;
   for (std::int64_t first = own.first; first < own.end; first += key_tile) {
     ptx::async_wait<stages - 2>();
-    __syncthreads();  // the tile is complete and the previous one has been read
+    __syncthreads();  // the tile is complete; the previous one, or q, has been read
     if constexpr (!Plain) {
       const std::int64_t later = first + stages * key_tile;
       offsets.store(later, stage);
       offsets.load(later + key_tile);
     }
     copies.fetch(first + (stages - 1) * key_tile, stage == 0 ? stages - 1 : stage - 1);
+    ptx::async_commit();
     const bool masked = first + key_tile > end_of_first || first < first_of_last;
 #pragma unroll 1
     for (int key = from; key < from + warp_keys; key += 16 * steps) {
@@ -261,6 +366,7 @@ __device__ __forceinline__ void multiply_tile(const Heads<T>& p, const Cut<float
     stage = stage == stages - 1 ? 0 : stage + 1;
   }
   mine.finish_sums();
+  ptx::async_wait_all();
 
   if constexpr (key_warps == 1) {
 #pragma unroll
@@ -270,65 +376,77 @@ __device__ __forceinline__ void multiply_tile(const Heads<T>& p, const Cut<float
       const RowResult<Plain, T> result(p, cut, rows, b, g, row, split, mine.maximum[r], mine.sum[r],
                                        lane % 4 == 0);
 #pragma unroll
-      for (int at_o = 0; at_o < Width / 4; ++at_o) {
-        const int column = at_o / 2 * 8 + lane % 4 * 2 + at_o % 2;
-        if (column < p.value_width()) result.write(column, mine.o[at_o / 2][2 * r + at_o % 2]);
+      for (int n = 0; n < Width / 8; ++n) {
+        const int column = n * 8 + lane % 4 * 2;
+        if (column < p.value_width()) {
+          result.template write_pack<2>(column, {mine.o[n][2 * r], mine.o[n][2 * r + 1]});
+        }
       }
     }
   } else {
     static_assert(RowWarps == 1);
     Exchange<Width>& exchange = layout.exchange;
-    ptx::async_wait_all();
     __syncthreads();  // the stages have been read
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      if (lane % 4 != 0) continue;
-      exchange.maximum[warp][lane / 4 + 8 * r] = mine.maximum[r];
-      exchange.sum[warp][lane / 4 + 8 * r] = mine.sum[r];
-    }
+      const int row = lane / 4 + 8 * r;
+      if (lane % 4 == 0) {
+        exchange.maximum[warp][row] = mine.maximum[r];
+        exchange.sum[warp][row] = mine.sum[r];
+      }
+      if (first_row + row >= rows.count) continue;
 #pragma unroll
-    for (int at_o = 0; at_o < Width / 2; ++at_o) {
-      exchange.weighted[warp][lane / 4 + at_o % 4 / 2 * 8][at_o / 4 * 8 + lane % 4 * 2 + at_o % 2] =
-          mine.o[at_o / 4][at_o % 4];
+      for (int n = 0; n < Width / 8; ++n) {
+        store_wide<2>(&exchange.weighted[warp][row][n * 8 + lane % 4 * 2],
+                      Pack<float, 2>{mine.o[n][2 * r], mine.o[n][2 * r + 1]});
+      }
     }
     __syncthreads();
+    constexpr int columns = Width == 64 ? 2 : 4;  // per lane
     for (int row = warp; row < warp_rows && first_row + row < rows.count; row += warps) {
       const Combined<warps, float> found([&](int w) { return exchange.maximum[w][row]; },
                                          [&](int w) { return exchange.sum[w][row]; }, factor);
       const RowResult<Plain, T> result(p, cut, rows, b, g, first_row + row, split, found.maximum,
                                        found.sum, lane == 0);
-      for (int column = lane; column < p.value_width(); column += warp_size) {
-        float value = 0;
+      for (int column = lane * columns; column < p.value_width(); column += warp_size * columns) {
+        Pack<float, columns> values = {};
 #pragma unroll
         for (int w = 0; w < warps; ++w) {
-          value += found.part[w] * exchange.weighted[w][row][column];
+          const auto of_warp = load_wide<columns>(&exchange.weighted[w][row][column]);
+#pragma unroll
+          for (int i = 0; i < columns; ++i) values[i] += found.part[w] * of_warp[i];
         }
-        result.write(column, value);
+        result.write_pack(column, values);
       }
     }
   }
 }
 
-/// Blocks of one head and split are adjacent: the second row tile finds K and V in L2.
+/// `wide_queries`: rows of q can be copied in chunks of 16 bytes.
 template <class T, int Width, int RowWarps, bool Plain>
 __global__ void __launch_bounds__(threads, DecodeTile<Width, RowWarps, Plain>::blocks_per_sm)
-    attention_split_kv(Heads<T> p, Cut<float> cut) {
-  start_dependent();
+    attention_split_kv(Heads<T> p, Cut<float> cut, bool wide_queries) {
+  using Tile = DecodeTile<Width, RowWarps, Plain>;
+  let_dependent_start();
   auto& layout = shared<Layout<T, Width, RowWarps, Plain>>();
-  std::int64_t at = blockIdx.x;
-  const int row_tile = static_cast<int>(at % cut.row_tiles);
-  at /= cut.row_tiles;
-  const int split = static_cast<int>(at % cut.splits);
-  at /= cut.splits;
-  const std::int64_t g = at % p.kv_heads();
-  const std::int64_t b = at / p.kv_heads();
-  const ElementRows rows = rows_of<Plain>(p, cut, b);
+  const DecodePart part(cut, blockIdx.x);
+  // Lengths, offsets and page tables are operands: the preceding grid may still write them.
+  const bool has_known_keys = Plain && p.key_lengths.data == nullptr;
+  if (!has_known_keys) wait_for_preceding();
+  const ElementRows rows = rows_of<Plain>(p, cut, part.b);
+  const auto keys_of = [&](const KeyMask<std::int64_t>& mask, int tile) {
+    return split_keys<Tile::rows, Tile::keys>(cut, mask, rows, tile, part.split);
+  };
   if constexpr (Plain) {
-    multiply_tile(p, cut, rows, b, g, split, row_tile, layout);
+    const auto mask = mask_of<Plain>(p, part.b);
+    const SplitKeys own = keys_of(mask, part.row_tile);
+    if (has_known_keys) wait_for_preceding();
+    multiply_tile(p, cut, part, mask, rows, own, part.row_tile, wide_queries, layout);
   } else {
-    constexpr int tile_rows = warp_rows * RowWarps;
-    for (std::int64_t tile = row_tile; tile * tile_rows < rows.count; tile += cut.row_tiles) {
-      multiply_tile(p, cut, rows, b, g, split, tile, layout);
+    for (int tile = part.row_tile; std::int64_t{tile} * Tile::rows < rows.count;
+         tile += cut.row_tiles) {
+      const auto mask = mask_of<Plain>(p, part.b);  // registers do not suffice to keep it
+      multiply_tile(p, cut, part, mask, rows, keys_of(mask, tile), tile, wide_queries, layout);
       __syncthreads();  // the layout has been read
     }
   }

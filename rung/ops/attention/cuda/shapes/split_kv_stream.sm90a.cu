@@ -326,19 +326,19 @@ __global__ void __launch_bounds__(block_threads, StreamTile<Width, RowWarps, Pla
     const auto first_of_last = static_cast<int>(mask.first_key(last_row / p.group));
     if constexpr (Tile::shared_q) {
       __syncthreads();  // the rows of the head before have been read
-      store_queries<Plain, T, e4m3, Width>(p, at.b, at.g, first_row, cut.rows, warp, warps,
-                                           Tile::rows, layout.q);
+      store_queries<Plain, T, e4m3, Width>(p, cut.by_group, at.b, at.g, first_row, cut.rows, warp,
+                                           warps, Tile::rows, layout.q);
     }
     if constexpr (!Plain) {
       if (threadIdx.x < Tile::rows) {
         const std::int64_t r = first_row + threadIdx.x;
-        const Row<T> row(p, at.b, at.g, r < cut.rows ? r : 0);
+        const Row<T> row(cut.by_group, at.b, at.g, r < cut.rows ? r : 0);
         layout.rows[threadIdx.x] = {row.h, row.i, mask.diagonal(row.i)};
       }
     }
     if constexpr (Tile::shared_q || !Plain) __syncthreads();
     WarpRows<T, e4m3, Width, Tile::shared_q, Plain, int> mine;
-    mine.load(p, at.b, at.g, mask, first_row + warp_row, cut.rows);
+    mine.load(p, cut.by_group, at.b, at.g, mask, first_row + warp_row, cut.rows);
     const int own = at.place;  // the first tile of this block's part of the head
     for (; at.place < smaller(end, at.end_of_head()); ++at.place, slot.advance()) {
       const int first = at.tile() * tile_keys;
@@ -526,6 +526,7 @@ void run_stream<RUNG_SPLIT_TYPE>(const Attention::Args& args, Context& context,
                              .row_tiles = static_cast<int>(plan.row_tiles),
                              .splits = static_cast<int>(plan.blocks),
                              .page = {},
+                             .by_group = Divisor::of(larger(args.group(), std::int64_t{1})),
                              .weighted = nullptr,
                              .maximum = nullptr,
                              .sum = nullptr},
