@@ -5,7 +5,7 @@
 //          of all heads that share a head of K and V into one matrix; a block multiplies 16 or 64
 //          of its rows by tiles of 64 keys. The keys are split over enough blocks to fill the GPU,
 //          and a second kernel combines the partial maxima, sums and weighted values in a fixed
-//          order. Before the preceding grid has ended, a block prefetches its first keys into L2.
+//          order. Before the preceding grid has ended, a block finds its keys.
 // Changes  against split_kv: tensor cores, so that 16 rows cost as much as one and 64 little more;
 //          tiles of K and V arrive by asynchronous copies, several in flight.
 // Cost     one read of K and V. Partial results are 4 (Dv + 2) bytes per row and split.
@@ -122,8 +122,7 @@ void launch_tile(const Attention::Args& args, Context& context, const DecodeSpli
           .shared_bytes = sizeof(Layout<T, Width, RowWarps, Plain>),
           .dependent = can_depend(context)},
          attention_split_kv<T, Width, RowWarps, Plain>, p, cut,
-         DecodeLaunch{.resident = static_cast<unsigned>(plan.resident * context.info().sms),
-                      .wide_queries = args.width() > 0 && has_wide_rows(args.q)});
+         args.width() > 0 && has_wide_rows(args.q));
   combine_splits(args, context, p, cut);
 }
 

@@ -6,8 +6,6 @@
 #pragma once
 
 #include "rung/device/ptx/async_copy.hpp"
-#include "rung/device/ptx/bulk_copy.hpp"
-#include "rung/device/ptx/prefetch.hpp"
 #include "rung/ops/attention/cuda/detail/split_kv_rows.hpp"
 
 namespace rung::attention_cuda::inline RUNG_TARGET::split_kv {
@@ -82,12 +80,6 @@ struct Layout {
   std::conditional_t<Plain, Nothing, Indices> of;
 };
 
-/// Launch facts that the kernel needs besides the partition.
-struct DecodeLaunch {
-  unsigned resident;  // blocks of the GPU at a time
-  bool wide_queries;  // rows of q can be copied in chunks of 16 bytes
-};
-
 /// Tile of rows, split, head of K and V, and batch element of a block. Blocks of one head and split
 /// are adjacent: the second row tile finds K and V in L2.
 struct DecodePart {
@@ -124,45 +116,6 @@ __device__ __forceinline__ SplitKeys split_keys(const Cut<float>& cut,
   const std::int64_t from = std::int64_t{each} * split + smaller(split, more);
   const std::int64_t to = from + each + (split < more ? 1 : 0);
   return SplitKeys{begin + from * Unit, smaller(begin + to * Unit, end)};
-}
-
-/// Prefetches the first tiles of a split, as many as a block has stages, into L2. Half of the
-/// threads prefetch keys, the others values: one instruction prefetches all rows if they are
-/// adjacent, otherwise one prefetches a line.
-template <class Tile, class T>
-__device__ __forceinline__ void prefetch_keys(const Heads<T>& p, std::int64_t b, std::int64_t g,
-                                              const SplitKeys& own) {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-  const int count =
-      static_cast<int>(smaller(own.end - own.first, std::int64_t{Tile::stages * Tile::keys}));
-  const int thread = static_cast<int>(threadIdx.x) % (threads / 2);
-  const View<const T, 4>& rows = static_cast<int>(threadIdx.x) < threads / 2 ? p.k : p.v;
-  const std::int64_t pitch = rows.strides[2];
-  const auto width = static_cast<int>(rows.shape[3]);
-  if (width == 0 || count <= 0) return;
-  const T* const from = &rows(b, g, own.first, 0);
-  if (pitch == width) {
-    if (thread == 0) ptx::bulk_prefetch(from, static_cast<unsigned>(count * width) * sizeof(T));
-    return;
-  }
-  constexpr int line = 128 / sizeof(T);
-  for (int row = thread; row < count; row += threads / 2) {
-    for (int at = 0; at < width; at += line) ptx::prefetch_l2(from + row * pitch + at);
-  }
-#endif
-}
-
-/// Prefetches the first keys of block `block` into L2, if it is the first of its head and split.
-template <class T, int Width, int RowWarps>
-__device__ __forceinline__ void prefetch_block(const Heads<T>& p, const Cut<float>& cut,
-                                               unsigned block) {
-  using Tile = DecodeTile<Width, RowWarps, true>;
-  const DecodePart part(cut, block);
-  if (part.row_tile != 0) return;
-  const auto mask = mask_of<true>(p, part.b);
-  const ElementRows rows = rows_of<true>(p, cut, part.b);
-  prefetch_keys<Tile>(p, part.b, part.g,
-                      split_keys<Tile::rows, Tile::keys>(cut, mask, rows, 0, part.split));
 }
 
 /// Copies a tile of rows of q into shared memory; rows and columns that do not exist become zeros.
@@ -303,14 +256,13 @@ class KeyOffsets {
 };
 
 /// Computes partial results of one tile of rows and one split. RowWarps warps own 16 rows each; 4 /
-/// RowWarps warps share the keys of a tile. `next`: the block whose keys to prefetch at the end, if
-/// the grid has it.
+/// RowWarps warps share the keys of a tile.
 template <class T, int Width, int RowWarps, bool Plain>
 __device__ __forceinline__ void multiply_tile(const Heads<T>& p, const Cut<float>& cut,
                                               const DecodePart& part,
                                               const KeyMask<std::int64_t>& mask,
                                               const ElementRows& rows, const SplitKeys& own,
-                                              int row_tile, bool wide_queries, unsigned next,
+                                              int row_tile, bool wide_queries,
                                               Layout<T, Width, RowWarps, Plain>& layout) {
   using Tile = DecodeTile<Width, RowWarps, Plain>;
   constexpr int stages = Tile::stages;
@@ -413,10 +365,6 @@ __device__ __forceinline__ void multiply_tile(const Heads<T>& p, const Cut<float
     }
     stage = stage == stages - 1 ? 0 : stage + 1;
   }
-  // The memory stays busy while this block ends and the next one starts.
-  if constexpr (Plain) {
-    if (next < gridDim.x) prefetch_block<T, Width, RowWarps>(p, cut, next);
-  }
   mine.finish_sums();
   ptx::async_wait_all();
 
@@ -474,11 +422,10 @@ __device__ __forceinline__ void multiply_tile(const Heads<T>& p, const Cut<float
   }
 }
 
-/// A block's first keys are prefetched before the preceding grid has ended, or by the block whose
-/// place it takes.
+/// `wide_queries`: rows of q can be copied in chunks of 16 bytes.
 template <class T, int Width, int RowWarps, bool Plain>
 __global__ void __launch_bounds__(threads, DecodeTile<Width, RowWarps, Plain>::blocks_per_sm)
-    attention_split_kv(Heads<T> p, Cut<float> cut, DecodeLaunch launch) {
+    attention_split_kv(Heads<T> p, Cut<float> cut, bool wide_queries) {
   using Tile = DecodeTile<Width, RowWarps, Plain>;
   let_dependent_start();
   auto& layout = shared<Layout<T, Width, RowWarps, Plain>>();
@@ -493,20 +440,13 @@ __global__ void __launch_bounds__(threads, DecodeTile<Width, RowWarps, Plain>::b
   if constexpr (Plain) {
     const auto mask = mask_of<Plain>(p, part.b);
     const SplitKeys own = keys_of(mask, part.row_tile);
-    if (has_known_keys) {
-      if (part.row_tile == 0 && blockIdx.x < launch.resident) {
-        prefetch_keys<Tile>(p, part.b, part.g, own);
-      }
-      wait_for_preceding();
-    }
-    multiply_tile(p, cut, part, mask, rows, own, part.row_tile, launch.wide_queries,
-                  blockIdx.x + launch.resident, layout);
+    if (has_known_keys) wait_for_preceding();
+    multiply_tile(p, cut, part, mask, rows, own, part.row_tile, wide_queries, layout);
   } else {
     for (int tile = part.row_tile; std::int64_t{tile} * Tile::rows < rows.count;
          tile += cut.row_tiles) {
       const auto mask = mask_of<Plain>(p, part.b);  // registers do not suffice to keep it
-      multiply_tile(p, cut, part, mask, rows, keys_of(mask, tile), tile, launch.wide_queries,
-                    gridDim.x, layout);
+      multiply_tile(p, cut, part, mask, rows, keys_of(mask, tile), tile, wide_queries, layout);
       __syncthreads();  // the layout has been read
     }
   }
