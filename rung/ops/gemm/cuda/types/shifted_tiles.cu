@@ -165,10 +165,11 @@ Work work(const Gemm::Args& args, const Context& context) {
     // Slices that one block combines, in one or two levels.
     const int combined = plan.slices == 1 ? 0 : plan.group + (plan.groups > 1 ? plan.groups : 0);
     const double area = static_cast<double>(shape.rows) * shape.columns;
-    const double partial = plan.slices == 1 ? 0.0
-                                            : 2.0 * shifted_warps(p, shape) / shape.warps() *
-                                                  static_cast<double>(shifted_partial_bytes(
-                                                      shape, tiles, plan.slices, plan.groups));
+    // Sums of the warps that multiply, written and read per slice and per group.
+    const int parts = plan.slices == 1 ? 0 : plan.slices + (plan.groups > 1 ? plan.groups : 0);
+    const double partial = 2.0 * sizeof(float) * parts * shape.warp_rows * shape.warp_columns *
+                           static_cast<double>(tiles_of(p.m(), shape.warp_rows) *
+                                               tiles_of(p.n(), shape.warp_columns) * args.batch());
     return {.bytes = Gemm::cost(args).bytes + partial,
             .operations = unevenness(blocks, context) * blocks * 2 * area * steps * shifted_depth,
             .blocks = blocks,
