@@ -244,7 +244,7 @@ Kernels fit_kernels(const std::vector<FitProblem>& cases, Backend backend) {
   }
   Kernels kernels;
   const Rates usual = fit_rates(everything, usual_rates(backend), hold_kernel, backend);
-  kernels[""][""] = usual;
+  kernels[""][""] = cautious_rates(usual, everything, backend);
   for (const auto& [kernel, paths] : samples) {
     std::vector<FitSample> all;
     for (const auto& [path, own] : paths) all.insert(all.end(), own.begin(), own.end());
@@ -352,6 +352,19 @@ Rates fit_rates(const std::vector<FitSample>& samples, const Rates& prior, doubl
     }
   }
   return best;
+}
+
+Rates cautious_rates(Rates rates, const std::vector<FitSample>& samples, Backend backend) {
+  constexpr double share = 0.9;  // of the timings that are at most as long as predicted
+  if (samples.empty()) return rates;
+  std::vector<double> ratios;
+  ratios.reserve(samples.size());
+  for (const FitSample& one : samples) {
+    ratios.push_back(one.seconds / predict(one.terms, rates, backend).seconds);
+  }
+  const double factor = std::max(1.0, bench::quantile(ratios, share));
+  for (double& one : rates.of) one *= factor;
+  return rates;
 }
 
 OperatorFit fit_operator(const AnyOperator& op, const SurveyedRows& surveys,

@@ -27,6 +27,10 @@ struct FitSample {
 Rates fit_rates(const std::vector<FitSample>& samples, const Rates& prior, double hold,
                 Backend backend);
 
+/// Returns `rates` scaled so that nine of ten samples take at most as long as predicted: rates of
+/// kernels that were never timed. A wrong choice costs more than a kernel that waits to be timed.
+Rates cautious_rates(Rates rates, const std::vector<FitSample>& samples, Backend backend);
+
 /// A suboptimal choice: predicted and measured seconds of the chosen and the best kernel.
 struct WrongChoice {
   std::string problem, chosen, best;

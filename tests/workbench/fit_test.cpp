@@ -89,6 +89,19 @@ TEST_P(Fits, LeaveWhatNoSampleHasAsItWas) {
   EXPECT_NEAR(fit_rates(samples, prior, 1e-3, backend).of[near], 0.123, 1e-6);
 }
 
+TEST_P(Fits, PredictNineOfTenTimingsLongEnoughWithCaution) {
+  const Backend backend = GetParam();
+  const std::vector<FitSample> samples = samples_of(usual, backend, 3);
+  const Rates cautious = cautious_rates(usual, samples, backend);
+  std::size_t enough = 0;
+  for (const FitSample& sample : samples) {
+    if (predict(sample.terms, cautious, backend).seconds >= sample.seconds) ++enough;
+  }
+  EXPECT_NEAR(static_cast<double>(enough) / static_cast<double>(samples.size()), 0.9, 0.01);
+  EXPECT_EQ(cautious_rates(cautious, samples_of(usual, backend, 1.1), backend).of, cautious.of)
+      << "predictions that are too long are not shortened";
+}
+
 INSTANTIATE_TEST_SUITE_P(Backends, Fits, testing::Values(Backend::cpu, Backend::simt),
                          [](const auto& one) { return std::string(to_string(one.param)); });
 
