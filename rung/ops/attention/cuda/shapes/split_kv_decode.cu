@@ -101,6 +101,13 @@ Support supports(const Attention::Args& args, const Context& context) {
     }
   }
   const DecodeSplitPlan plan = plan_of(args, context);
+  std::size_t bytes = 0;
+  with_split_tile<DecodeTile>(plan.width, plan.row_warps, plan.plain, [&]<class Tile>() {
+    bytes = sizeof(Layout<f16, Tile::width, Tile::row_warps, Tile::plain>);
+  });
+  if (bytes > context.info().shared_per_block) {
+    return unsupported("tiles that fit in the shared memory of a block");
+  }
   const double blocks = static_cast<double>(args.batch()) * static_cast<double>(args.kv_heads()) *
                         static_cast<double>(plan.row_tiles) * static_cast<double>(plan.splits);
   return blocks <= 0x7fffffff ? supported : unsupported("more blocks than a grid has");

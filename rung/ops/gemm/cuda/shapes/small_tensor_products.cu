@@ -34,8 +34,8 @@ constexpr int tile_rows = 16;      // per warp
 constexpr int tile_columns = 32;
 constexpr int depth = small_padding;  // steps of k per instruction
 constexpr int element = small_element;
-constexpr int stage_bytes_at_most = 96 << 10;
-constexpr int shared_bytes_of_sm = 220 << 10;
+constexpr std::int64_t stage_bytes_at_most = 96 << 10;
+constexpr std::int64_t shared_bytes_of_sm = 220 << 10;
 
 template <class T>
 struct SmallCall {
@@ -230,7 +230,11 @@ SmallTensorPlan plan_small(const Gemm::Args& args, const Context& context) {
   const std::int64_t columns = plan.transposed ? args.m() : args.n();
   const std::int64_t bytes =
       (std::int64_t{plan.a.elements()} + plan.b.elements()) * std::int64_t{element};
-  if (bytes > stage_bytes_at_most) return plan;
+  const auto of_block = static_cast<std::int64_t>(context.info().shared_per_block);
+  const auto of_sm = static_cast<std::int64_t>(context.info().shared_per_sm);
+  constexpr auto strips = static_cast<std::int64_t>(sizeof(SmallStrips));
+  const std::int64_t most = smaller(stage_bytes_at_most, (of_block - strips) / 2);
+  if (bytes > most) return plan;
   plan.down = static_cast<int>(tiles_of(rows, tile_rows));
   plan.along = static_cast<int>(tiles_of(columns, tile_columns));
   const std::int64_t tiles = larger(plan.down * plan.along, 1);
@@ -238,14 +242,14 @@ SmallTensorPlan plan_small(const Gemm::Args& args, const Context& context) {
   // Enough products per block for a tile per warp, if there are enough blocks.
   const double per_slot = batch / (sms * blocks_at_most);
   plan.products = static_cast<int>(
-      clamped<std::int64_t>(smaller<std::int64_t>(warps / tiles, stage_bytes_at_most / bytes), 1,
+      clamped<std::int64_t>(smaller<std::int64_t>(warps / tiles, most / bytes), 1,
                             larger<std::int64_t>(static_cast<std::int64_t>(per_slot), 1)));
   plan.stage_bytes = static_cast<int>(plan.products * bytes);
   const auto groups_of = [&](int products) { return std::ceil(batch / products); };
   const double groups = groups_of(plan.products);
   const auto fitting = [&](int stages) {
-    return smaller(blocks_at_most, shared_bytes_of_sm / (stages * plan.stage_bytes +
-                                                         static_cast<int>(sizeof(SmallStrips))));
+    return static_cast<int>(smaller<std::int64_t>(
+        blocks_at_most, smaller(shared_bytes_of_sm, of_sm) / (stages * plan.stage_bytes + strips)));
   };
   plan.resident = fitting(1);
   if (groups > sms * plan.resident) plan.resident = larger(fitting(2), 1);
@@ -279,7 +283,8 @@ Support supports(const Gemm::Args& args, const Context& context) {
   if (args.m() == 0 || args.n() == 0) return unsupported("C is empty");
   return plan_small(args, context).products != 0
              ? supported
-             : unsupported("the operands of one product exceed 96 KiB of shared memory");
+             : unsupported(
+                   "the operands of one product exceed 96 KiB, or half of a block's shared memory");
 }
 
 Work work(const Gemm::Args& args, const Context& context) {

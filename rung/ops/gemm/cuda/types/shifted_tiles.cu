@@ -87,6 +87,7 @@ ShiftedPlan plan_shifted(const Product<T, float>& p, const Context& context) {
   double least = 0;
   for (int index = 0; index < shifted_shapes_count; ++index) {
     const ShiftedShape& shape = shifted_shapes[index];
+    if (shape.shared_bytes() > context.info().shared_per_block) continue;
     const double accesses = shifted_accesses(p, shape);
     // A block alone also waits for its own instructions; it has one warp per scheduler.
     const double chain = 1.25 * (shape.rows + shape.columns) * 5.25;

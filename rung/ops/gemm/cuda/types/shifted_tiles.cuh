@@ -24,6 +24,9 @@ struct ShiftedShape {
   [[nodiscard]] constexpr int warps() const { return rows / warp_rows * warps_along(); }
   [[nodiscard]] constexpr int threads() const { return 32 * warps(); }
   [[nodiscard]] constexpr int sums() const { return warp_rows * warp_columns / 32; }  // per thread
+  [[nodiscard]] constexpr std::size_t shared_bytes() const {
+    return std::size_t{1} * stages * (rows + columns) * (128 + 16);
+  }
 };
 // Four blocks of 54 KiB per SM, or two of 108: two of three stages are in flight, 128 KiB.
 constexpr ShiftedShape shifted_shapes[] = {
@@ -235,6 +238,8 @@ struct ShiftedLayout {
     int scratch;
   };
 };
+static_assert(sizeof(ShiftedLayout<0>) == shifted_shapes[0].shared_bytes() &&
+              sizeof(ShiftedLayout<1>) == shifted_shapes[1].shared_bytes());
 
 /// Stores the partial sums of a block: the packs of four of adjacent threads are adjacent.
 template <int Threads, int Down, int Along>

@@ -96,7 +96,8 @@ struct RingPosition {
 };
 
 /// Head and tail of a block's part of a row, one element per lane, and the elements beside them in
-/// their packs, which are zero in a stage. The cut is the same in all rows of a block.
+/// their packs. In a stage these have dy = 0 and an x of the row, so that their terms are 0: with
+/// another x, z might overflow. The cut is the same in all rows of a block.
 template <class T>
 struct PartEdges {
   RowCut<T> cut;
@@ -104,16 +105,18 @@ struct PartEdges {
   struct Values {
     T x;
     T dy;
+    T beside;
   };
   [[nodiscard]] __device__ __forceinline__ Values load(const T* x, const T* dy) const {
-    return {cut.load_edge(x, lane), cut.load_edge(dy, lane)};
+    return {cut.load_edge(x, lane), cut.load_edge(dy, lane), x[0]};
   }
   __device__ __forceinline__ void write(T* x, T* dy, const Values& values) const {
     constexpr int width = vector_width<T>;
     const int end = cut.lead + cut.head + cut.middle + cut.tail;
     const int beside = lane < width ? lane : end + lane - width;
     if (lane < width ? lane < cut.lead : beside < round_up(end, width)) {
-      x[beside] = dy[beside] = zero<T>();
+      x[beside] = values.beside;
+      dy[beside] = zero<T>();
     }
     cut.write_edge(x, values.x, lane);
     cut.write_edge(dy, values.dy, lane);
