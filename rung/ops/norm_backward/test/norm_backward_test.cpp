@@ -270,6 +270,29 @@ TEST_P(NormBackwardRounds, SumsAreOfAllRows) {
   }
 }
 
+TEST(NormBackwardSimt, WhatIsBesideARowInItsPacksDoesNotOverflow) {
+  // With 0 in place of x, (0 - mean) * rstd is not finite.
+  constexpr float large = 0x1p122F;
+  const Extents shape{3, 4097};
+  std::vector<float> x(static_cast<std::size_t>(shape.product()), large);
+  auto dy = random_values(shape.product(), 14);
+  std::vector<float> dx(x.size());
+  std::vector<float> mean(3, large);
+  std::vector<float> rstd(3, 316);
+  Context context = Context::simt();
+  layer_norm_backward(context, tensor(dy, shape), tensor(x, shape), tensor(dx, shape),
+                      {.mean = tensor(mean, {3}), .rstd = tensor(rstd, {3})},
+                      {.rung = "cluster_rows"});
+  for (std::int64_t row = 0; row < 3; ++row) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < 4097; ++i) sum += dy[static_cast<std::size_t>(row * 4097 + i)];
+    for (const std::int64_t i : {0, 4096}) {
+      const auto at = static_cast<std::size_t>(row * 4097 + i);
+      EXPECT_NEAR(dx[at], 316 * (dy[at] - sum / 4097), 1e-2) << row << ' ' << i;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Rungs, NormBackwardRounds,
                          testing::Values("adjacent_rows", "split_rows", "staged_rows"),
                          [](const auto& test) { return std::string(test.param); });
