@@ -28,7 +28,7 @@ FAULTS = {
         ("few_rows", "cuda/detail/lane_sums.hpp", "two lanes have the same share",
          "first += upper ? half : 0;", "first += 0;"),
         ("few_rows", "cuda/shapes/few_rows.cuh", "a step too many counts as whole",
-         "last_k < k_left &&", "last_k <= k_left &&"),
+         "k_needed <= k_left &&", "k_needed <= k_left + 1 &&"),
         ("dots", "cuda/shapes/dots.cuh", "the last element of a column is one of the next column",
          "p.m() == 1 ? element : element / p.m()", "p.m() == 1 ? element : (element + 1) / p.m()"),
         ("dots", "cuda/shapes/dots.cuh", "the last block forgets the last share",

@@ -9,6 +9,7 @@
 // Cost     each element read and written once; x twice if lines are cut.
 // Limits   f32, f64, f16, bf16, u8 and i32; lines that are adjacent in x and y.
 #include "rung/core/bounds.hpp"
+#include "rung/device/unwritten.hpp"
 #include "rung/ops/scan/cuda/detail/columns.hpp"
 
 namespace rung {
@@ -175,6 +176,7 @@ void run(const Scan::Args& args, Context& context) {
     auto* memory = static_cast<std::byte*>(context.workspace(
         slot_bytes + static_cast<std::size_t>(head_words(args)) * sizeof(unsigned)));
     auto* totals = slots > 0 ? reinterpret_cast<State*>(memory) : nullptr;
+    allow_unwritten(memory, slot_bytes);  // copies of a State include its padding
     add_heads(context, args, reinterpret_cast<unsigned*>(memory + slot_bytes), lines);
     const auto blocks = [](std::int64_t work) {
       return smaller<std::int64_t>(ceil_div(work, threads), 0x7fffffff);
