@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plants faults in the kernels of an operator's rungs, one at a time, and expects `rung check` to fail.
 
-usage: planted.py BUILD [--operator stencil] [--rung NAME]... [--list]
+usage: planted.py BUILD [--operator stencil] [--rung NAME]...
+       planted.py BUILD --list    every fault; fails if a source no longer has what one is planted in
 
 BUILD is a configured and built tree with the simulated GPU. The mutant's object replaces the original in a copy of
 librung, as in barriers.py. Exit code 1 if a fault is not found."""
@@ -38,10 +39,12 @@ FAULTS = {
         ("split_k", "cuda/shapes/split_k.cu", "the workspace is an element too small",
          "workspace(static_cast<std::size_t>(plan.partial_elements())",
          "workspace(static_cast<std::size_t>(plan.partial_elements() - 1)"),
-        ("mma_f64", "cuda/types/mma_f64.cu", "B's second eight columns are read where the first are",
-         "f64_place(j % 2 * 8, k) % steps", "f64_place(0, k) % steps"),
-        ("mma_f64", "cuda/types/mma_f64.cu", "the last row does not exist",
-         "i * outer_apart < left ? 1U", "i * outer_apart < left - 1 ? 1U"),
+        ("mma_f64", "cuda/types/mma_f64.cu", "the second eight of 16 columns are the first eight",
+         "b_values[part % 2][j / 2][j % 2]", "b_values[part % 2][j / 2][0]"),
+        ("mma_f64", "cuda/types/mma_f64.cu", "a warp's later columns are its first 16",
+         "warp_column + 16 * j,", "warp_column,"),
+        ("mma_f64", "cuda/types/mma_f64.cu", "the last line does not exist",
+         "i * lines_apart < lines_left &&", "i * lines_apart < lines_left - 1 &&"),
     ],
     "image": [
         ("register_rows", "cuda/025_register_rows.cu", "the neighbor to the right is not held to the border",
@@ -51,9 +54,9 @@ FAULTS = {
     ],
     "pool": [
         ("register_window", "cuda/050_register_window.cu", "the last column takes the padding for an element",
-         "column < p.columns.in;", "column <= p.columns.in;"),
+         "column < g.columns.in;", "column <= g.columns.in;"),
         ("register_window", "cuda/050_register_window.cu", "averages at the rim are divided by all taps",
-         "all ? Sum(Taps * Taps) : divisor_of<kind>(p, at.oh, at.ow)", "Sum(Taps * Taps)"),
+         "narrow_divisor<kind, Sum>(g.rows, g.columns, at, p.count_padding)", "Sum(Taps * Taps)"),
         ("warp_per_window", "cuda/shapes/warp_per_window.cu", "a window's last tap is left out where lanes come round",
          "tap < taps;", "tap < taps - taps / 33;"),
     ],
@@ -96,30 +99,31 @@ FAULTS = {
 def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("build", type=pathlib.Path)
-    arguments.add_argument("--operator", default="stencil", choices=sorted(FAULTS))
+    arguments.add_argument("--operator", choices=sorted(FAULTS))
     arguments.add_argument("--rung", action="append", default=[])
     arguments.add_argument("--list", action="store_true")
     options = arguments.parse_args()
     builder = None if options.list else Builder(options.build.resolve())
-    folder = SOURCE / "rung/ops" / options.operator
+    operators = [options.operator] if options.operator else sorted(FAULTS) if options.list else ["stencil"]
     alive = total = 0
-    for rung, file, what, text, fault in FAULTS[options.operator]:
+    for operator, (rung, file, what, text, fault) in ((name, one) for name in operators for one in FAULTS[name]):
         if options.rung and rung not in options.rung:
             continue
+        folder = SOURCE / "rung/ops" / operator
         total += 1
         changed = folder / file
-        path = next(one for one, name in rungs(options.operator) if name == rung)
+        path = next(one for one, name in rungs(operator) if name == rung)
         source = changed.read_text(encoding="utf-8")
         if source.count(text) != 1:
             sys.exit(f"{file} has {source.count(text)} times what a fault is planted in, once is wanted: {text}")
         if options.list:
-            print(f"{rung}: {what}")
+            print(f"{operator}/{rung}: {what}")
             continue
         with tempfile.TemporaryDirectory() as made:
             made, why = builder.make(pathlib.Path(made), path, changed, source.replace(text, fault))
             if made is None:
                 sys.exit(f"{rung}: {what}: " + (f"does not build\n{why}" if why else "changes nothing"))
-            checked = run([builder.build / "bin/rung", "check", f"{options.operator}/{rung}", "--backend", "simt",
+            checked = run([builder.build / "bin/rung", "check", f"{operator}/{rung}", "--backend", "simt",
                            "--variant", "plain", "--first-failure"],
                           env=dict(os.environ, LD_LIBRARY_PATH=str(made)))
         found = checked.returncode == 1 and "FAILED" in checked.stdout

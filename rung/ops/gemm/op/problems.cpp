@@ -134,6 +134,7 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
       "f64 1x2x9001,tb,beta=1",
       "f64 3x2x9001,ta",
       "f64 70x66x150,tb",
+      "f64 513x1025x17",  // on many SMs, tiles of 64 columns
       "f16 9x65x61,batch=6",
       "bf16 70x3x600,ta",
       "f32 64x64x64,split",
