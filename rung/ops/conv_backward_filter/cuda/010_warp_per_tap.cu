@@ -8,6 +8,7 @@
 // Cost     Two loads and bounds checks per multiply-add; dy is read C/G kh kw times, x K/G kh kw
 //          times, from the caches if they fit.
 // Limits   None.
+#include "rung/device/block_work.hpp"
 #include "rung/device/collectives.hpp"
 #include "rung/ops/conv/shared/cuda/layer.hpp"
 #include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
@@ -60,20 +61,19 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
 }
 
 /// Returns the work of a layer. A lane processes its results in sequence, however few taps exist,
-/// and waits for its loads. A warp's load has more sectors if its pixels are farther apart.
+/// and waits for its loads. A load takes a cycle per line, the other instructions some sixteen.
 Work work(const ConvBackwardFilter::Args& args, const Context&) {
-  const std::int64_t trips =
-      ceil_div(args.geometry.images * args.geometry.results(), std::int64_t{warp_size});
-  const auto bytes = static_cast<std::int64_t>(size_of(args.dw.dtype));
-  const auto sectors = [&](std::int64_t apart) {
-    return clamped<std::int64_t>(apart * bytes, bytes, 32);
+  const ConvGeometry& g = args.geometry;
+  const std::int64_t trips = ceil_div(g.images * g.results(), std::int64_t{warp_size});
+  const auto lines = [&](std::int64_t apart) {
+    return lines_of_load(apart * static_cast<std::int64_t>(size_of(args.dw.dtype)));
   };
-  return {.blocks = smaller(ceil_div(args.dw.size(), threads / warp_size), max_blocks),
-          .resident = 16,
-          .rounds = trips,
-          .steps = trips * (32 + sectors(args.dy.strides[4]) +
-                            sectors(args.x.strides[4] * args.geometry.axis[2].stride)),
-          .path = args.dw.dtype == DType::f64 ? "f64" : ""};
+  constexpr int registers = 48;
+  Work work = block_work(smaller(ceil_div(args.dw.size(), threads / warp_size), max_blocks),
+                         threads, trips, args.dw.dtype == DType::f64 ? "f64" : "", registers);
+  work.steps =
+      trips * (16 + lines(args.dy.strides[4]) + lines(args.x.strides[4] * g.axis[2].stride));
+  return work;
 }
 
 const Rung<ConvBackwardFilter> self{

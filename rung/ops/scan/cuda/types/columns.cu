@@ -176,7 +176,9 @@ void run(const Scan::Args& args, Context& context) {
     auto* memory = static_cast<std::byte*>(context.workspace(
         slot_bytes + static_cast<std::size_t>(head_words(args)) * sizeof(unsigned)));
     auto* totals = slots > 0 ? reinterpret_cast<State*>(memory) : nullptr;
-    allow_unwritten(memory, slot_bytes);  // copies of a State include its padding
+    if constexpr (sizeof(State) > sizeof(ScanState<T>) + sizeof(unsigned)) {
+      allow_unwritten(memory, slot_bytes);  // copies of a State include its padding
+    }
     add_heads(context, args, reinterpret_cast<unsigned*>(memory + slot_bytes), lines);
     const auto blocks = [](std::int64_t work) {
       return smaller<std::int64_t>(ceil_div(work, threads), 0x7fffffff);
