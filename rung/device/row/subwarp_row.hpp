@@ -48,7 +48,7 @@ struct SubwarpWords {
   static constexpr int count = in_packs + subwarp_edges<lanes, cut>;
   unsigned at[count];
 };
-/// Places of a lane's elements in a row.
+/// Indices of a lane's elements in a row.
 template <class T, int lanes, int packs, bool cut>
 class SubwarpRow {
  public:
@@ -176,13 +176,22 @@ inline std::size_t subwarp_shape_of(std::int64_t length) {
   return shape;
 }
 
-/// Calls f<lanes, packs>() with the shape for rows of `length` elements.
+/// Calls f<lanes, packs, cut, log>() with the shape for rows of `length` elements.
 template <class F>
-void with_subwarp_shape(std::int64_t length, F&& f) {
+void with_subwarp_shape(std::int64_t length, bool cut, bool log, F&& f) {
   const std::size_t shape = subwarp_shape_of(length);
+  const auto with_flags = [&]<int lanes, int packs>() {
+    if (cut) {
+      return log ? f.template operator()<lanes, packs, true, true>()
+                 : f.template operator()<lanes, packs, true, false>();
+    }
+    log ? f.template operator()<lanes, packs, false, true>()
+        : f.template operator()<lanes, packs, false, false>();
+  };
   [&]<std::size_t... i>(std::index_sequence<i...>) {
-    ((shape == i ? f.template operator()<subwarp_shapes[i].lanes, subwarp_shapes[i].packs>()
-                 : void()),
+    ((shape == i
+          ? with_flags.template operator()<subwarp_shapes[i].lanes, subwarp_shapes[i].packs>()
+          : void()),
      ...);
   }
   (std::make_index_sequence<subwarp_shapes.size()>{});

@@ -143,7 +143,7 @@ class KeyCopies {
   using Layout = split_kv::Layout<T, Width, RowWarps, Plain>;
   static constexpr int chunk = 8;  // elements per 16 bytes
   static constexpr int chunks = Width / chunk;
-  static constexpr int row_step = threads / chunks;  // between two rows of a thread
+  static constexpr int row_step = threads / chunks;  // from a row of a thread to its next
   static constexpr int copies = Tile::keys / row_step;
   const Heads<T>& p_;
   Layout& layout_;
@@ -151,7 +151,7 @@ class KeyCopies {
   const T* v_ = nullptr;
   std::int64_t end_;
 
-  // Of a thread's copies.
+  // First row and column that a thread copies.
   static __device__ __forceinline__ int first_row() {
     return static_cast<int>(threadIdx.x) / chunks;
   }
@@ -301,7 +301,7 @@ __device__ __forceinline__ void multiply_tile(const Heads<T>& p, const Cut<float
     }
     __syncthreads();
   }
-  // q passes through the last stage on its way to registers. Its copies belong to the group of the
+  // q passes through the last stage on its way to registers. Its copies are in the group of the
   // first tile.
   T(*const q)
   [Width + 8] = [&] {

@@ -139,7 +139,7 @@ inline double tile_seconds(const TileShape& tile, double peak, const Gemm::Args&
 /// `parts` blocks share evenly.
 struct StreamedTiles {
   std::int64_t count = 0;
-  std::int64_t whole = 0;  // the first tiles, a block each
+  std::int64_t whole = 0;  // number of first tiles, one block each
   std::int64_t parts = 0;
   std::int64_t k_tiles = 0;  // per tile of C
 

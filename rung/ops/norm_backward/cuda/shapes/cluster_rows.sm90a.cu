@@ -123,30 +123,6 @@ struct PartEdges {
   }
 };
 
-/// A thread's accesses to a part: `access` adjacent elements each, math_threads * access apart.
-struct ThreadAccesses {
-  int first;
-  int end;  // of the part
-
-  [[nodiscard]] static __device__ __forceinline__ int offset(int k) {
-    return k * math_threads * access;
-  }
-  [[nodiscard]] __device__ __forceinline__ bool has(int k) const { return first + offset(k) < end; }
-  /// Calls f.operator()<count>(k) for pairs of accesses, whose loads are issued before the first
-  /// use, and for a last single one.
-  template <class F>
-  __device__ __forceinline__ void for_each(F&& f) const {
-#pragma unroll
-    for (int k = 0; k < kept_accesses; k += 2) {
-      if (k + 1 < kept_accesses && has(k + 1)) {
-        f.template operator()<2>(k);
-      } else if (has(k)) {
-        f.template operator()<1>(k);
-      }
-    }
-  }
-};
-
 template <class T>
 __device__ __forceinline__ Pack<float, access> widen_access(const Pack<T, access>& elements) {
   if constexpr (sizeof(T) == 2) {
@@ -158,6 +134,44 @@ __device__ __forceinline__ Pack<float, access> widen_access(const Pack<T, access
     return elements;
   }
 }
+/// A thread's accesses to a part: `access` adjacent elements each, math_threads * access apart.
+struct ThreadAccesses {
+  int first;
+  int end;  // of the part
+
+  [[nodiscard]] static __device__ __forceinline__ int offset(int k) {
+    return k * math_threads * access;
+  }
+  [[nodiscard]] __device__ __forceinline__ bool has(int k) const { return first + offset(k) < end; }
+  /// Calls f(k, x, dy) with the widened elements of each access to a part in a stage. The loads of
+  /// a pair of accesses are issued before the first use.
+  template <class T, class F>
+  __device__ __forceinline__ void for_each(const T* x, const T* dy, F&& f) const {
+#pragma unroll
+    for (int k = 0; k < kept_accesses; k += 2) {
+      if (k + 1 < kept_accesses && has(k + 1)) {
+        load_and_call<2>(k, x, dy, f);
+      } else if (has(k)) {
+        load_and_call<1>(k, x, dy, f);
+      }
+    }
+  }
+
+ private:
+  template <int count, class T, class F>
+  __device__ __forceinline__ void load_and_call(int from, const T* x, const T* dy, F& f) const {
+    Pack<T, access> of_x[count];
+    Pack<T, access> of_dy[count];
+#pragma unroll
+    for (int k = 0; k < count; ++k) {
+      of_x[k] = load_wide<access>(x + first + offset(from + k));
+      of_dy[k] = load_wide<access>(dy + first + offset(from + k));
+    }
+#pragma unroll
+    for (int k = 0; k < count; ++k) f(from + k, widen_access(of_x[k]), widen_access(of_dy[k]));
+  }
+};
+
 /// Rounds to T, two 16-bit elements per instruction.
 template <class T>
 __device__ __forceinline__ Pack<T, access> narrow_access(const Pack<float, access>& values) {
@@ -342,34 +356,21 @@ __global__ void __launch_bounds__(cluster_threads, 1)
     const RowScale previous = scale;  // of the row that is finished
     const int finished = loaded.slot == 0 ? shape.stages - 1 : loaded.slot - 1;
     if (turn < turns) {
-      const T* const x = stage_of(loaded.slot, 0) + accesses.first;
-      const T* const dy = stage_of(loaded.slot, 1) + accesses.first;
       ptx::mbarrier_wait(scratch.full[loaded.slot], loaded.parity);
       scale = scratch.scale[loaded.slot];
       Means<float> means{};
-      accesses.for_each([&]<int count>(int from) {
-        Pack<T, access> of_x[count];
-        Pack<T, access> of_dy[count];
+      accesses.for_each(stage_of(loaded.slot, 0), stage_of(loaded.slot, 1),
+                        [&](int k, const Pack<float, access>& x, const Pack<float, access>& dy) {
 #pragma unroll
-        for (int k = 0; k < count; ++k) {
-          of_x[k] = load_wide<access>(x + ThreadAccesses::offset(from + k));
-          of_dy[k] = load_wide<access>(dy + ThreadAccesses::offset(from + k));
-        }
-#pragma unroll
-        for (int k = 0; k < count; ++k) {
-          const Pack<float, access> wide_x = widen_access(of_x[k]);
-          const Pack<float, access> wide_dy = widen_access(of_dy[k]);
-#pragma unroll
-          for (int i = 0; i < access; ++i) {
-            const float z = (wide_x[i] - scale.center) * scale.rstd;
-            const float g = wide_dy[i] * gamma[from + k][i];
-            means.g += g;
-            means.gz += g * z;
-            dgamma[from + k][i] += wide_dy[i] * z;
-            dbeta[from + k][i] += wide_dy[i];
-          }
-        }
-      });
+                          for (int i = 0; i < access; ++i) {
+                            const float z = (x[i] - scale.center) * scale.rstd;
+                            const float g = dy[i] * gamma[k][i];
+                            means.g += g;
+                            means.gz += g * z;
+                            dgamma[k][i] += dy[i] * z;
+                            dbeta[k][i] += dy[i];
+                          }
+                        });
       means = sum_of_warp(means);
       if (lane == 0) {
         scratch.of_warp[summed.slot][warp] = means;
@@ -384,29 +385,18 @@ __global__ void __launch_bounds__(cluster_threads, 1)
     ptx::mbarrier_wait(scratch.row[summed.slot], summed.parity ^ 1);
     const float all_g = scratch.of_row[summed.slot].g * previous.rstd;
     const float all_gz = scratch.of_row[summed.slot].gz * previous.rstd;
-    T* const x = stage_of(finished, 0) + accesses.first;  // x, and then dx
-    const T* const dy = stage_of(finished, 1) + accesses.first;
-    accesses.for_each([&]<int count>(int from) {
-      Pack<T, access> of_x[count];
-      Pack<T, access> of_dy[count];
+    T* const stage = stage_of(finished, 0);  // x, and then dx
+    accesses.for_each(stage, stage_of(finished, 1),
+                      [&](int k, const Pack<float, access>& x, const Pack<float, access>& dy) {
+                        Pack<float, access> dx;
 #pragma unroll
-      for (int k = 0; k < count; ++k) {
-        of_x[k] = load_wide<access>(x + ThreadAccesses::offset(from + k));
-        of_dy[k] = load_wide<access>(dy + ThreadAccesses::offset(from + k));
-      }
-#pragma unroll
-      for (int k = 0; k < count; ++k) {
-        const Pack<float, access> wide_x = widen_access(of_x[k]);
-        const Pack<float, access> wide_dy = widen_access(of_dy[k]);
-        Pack<float, access> dx;
-#pragma unroll
-        for (int i = 0; i < access; ++i) {
-          const float z = (wide_x[i] - previous.center) * previous.rstd;
-          dx[i] = wide_dy[i] * previous.rstd * gamma[from + k][i] - all_g - z * all_gz;
-        }
-        store_wide(x + ThreadAccesses::offset(from + k), narrow_access<T>(dx));
-      }
-    });
+                        for (int i = 0; i < access; ++i) {
+                          const float z = (x[i] - previous.center) * previous.rstd;
+                          dx[i] = dy[i] * previous.rstd * gamma[k][i] - all_g - z * all_gz;
+                        }
+                        store_wide(stage + accesses.first + ThreadAccesses::offset(k),
+                                   narrow_access<T>(dx));
+                      });
     ptx::fence_async_proxy();
     __syncwarp();
     if (lane == 0) ptx::mbarrier_arrive(scratch.done[finished]);

@@ -93,20 +93,18 @@ Work work(const Softmax::Args& args, const Context&) {
 
 void run(const Softmax::Args& args, Context& context) {
   if (args.empty()) return;
-  const bool cut = are_cut(args.rows, args.x.data);
+  const bool are_rows_cut = are_cut(args.rows, args.x.data);
   visit<f16, bf16>(args.x.dtype, [&]<class T>() {
-    with_subwarp_shape(args.length(), [&]<int lanes, int packs>() {
-      const auto p = call_of<T, T>(args);
-      launch(context,
-             {.grid = subwarp_blocks(args.count(), lanes),
-              .block = subwarp_threads,
-              .dependent = can_depend(context)},
-             cut ? (p.log ? softmax_subwarp_rows<T, lanes, packs, true, true>
-                          : softmax_subwarp_rows<T, lanes, packs, true, false>)
-                 : (p.log ? softmax_subwarp_rows<T, lanes, packs, false, true>
-                          : softmax_subwarp_rows<T, lanes, packs, false, false>),
-             subwarp_rows(args.rows), p.x, p.y, p.scale);
-    });
+    const auto p = call_of<T, T>(args);
+    with_subwarp_shape(args.length(), are_rows_cut, p.log,
+                       [&]<int lanes, int packs, bool cut, bool log>() {
+                         launch(context,
+                                {.grid = subwarp_blocks(args.count(), lanes),
+                                 .block = subwarp_threads,
+                                 .dependent = can_depend(context)},
+                                softmax_subwarp_rows<T, lanes, packs, cut, log>,
+                                subwarp_rows(args.rows), p.x, p.y, p.scale);
+                       });
   });
 }
 

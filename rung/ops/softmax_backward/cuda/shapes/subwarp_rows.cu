@@ -74,20 +74,18 @@ Work work(const SoftmaxBackward::Args& args, const Context&) {
 
 void run(const SoftmaxBackward::Args& args, Context& context) {
   if (args.empty()) return;
-  const bool cut = are_cut(args.rows, args.y.data);
+  const bool are_rows_cut = are_cut(args.rows, args.y.data);
   visit<f16, bf16>(args.y.dtype, [&]<class T>() {
-    with_subwarp_shape(args.length(), [&]<int lanes, int packs>() {
-      const auto p = call_of<T, T>(args);
-      launch(context,
-             {.grid = subwarp_blocks(args.count(), lanes),
-              .block = subwarp_threads,
-              .dependent = can_depend(context)},
-             cut ? (p.log ? softmax_backward_subwarp_rows<T, lanes, packs, true, true>
-                          : softmax_backward_subwarp_rows<T, lanes, packs, true, false>)
-                 : (p.log ? softmax_backward_subwarp_rows<T, lanes, packs, false, true>
-                          : softmax_backward_subwarp_rows<T, lanes, packs, false, false>),
-             subwarp_rows(args.rows), p.y, p.dy, p.dx, p.scale);
-    });
+    const auto p = call_of<T, T>(args);
+    with_subwarp_shape(args.length(), are_rows_cut, p.log,
+                       [&]<int lanes, int packs, bool cut, bool log>() {
+                         launch(context,
+                                {.grid = subwarp_blocks(args.count(), lanes),
+                                 .block = subwarp_threads,
+                                 .dependent = can_depend(context)},
+                                softmax_backward_subwarp_rows<T, lanes, packs, cut, log>,
+                                subwarp_rows(args.rows), p.y, p.dy, p.dx, p.scale);
+                       });
   });
 }
 
